@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays. Inside colshuf an array is what crosses its border: a struct ArrowArray, read together with its csf_field.
+ * There is no second model. This header makes arrays (one slab each) and holds the kernels.
+ *
+ * Kernels take rows as [start, start + length) counted from the array's own `offset`; they add the offset themselves.
+ */
+#ifndef CSF_ARROW_ARRAY_H
+#define CSF_ARROW_ARRAY_H
+
+#include "arrow/schema.h"
+
+/*
+ * The owner of exported arrays: every ArrowArray struct, buffer table and child table of one tree, with the bytes attached
+ * to it, freed when the last array of the tree is released (children may be moved out and live on).
+ */
+struct csf_slab;
+
+/*
+ * Makes the whole tree of arrays for field in one allocation, with body_size more bytes behind it, 64-byte aligned
+ * (*body; not set to any value). Lengths, null counts and offsets are 0, buffers NULL, n_buffers and children set, views with
+ * no data buffers (n_buffers 3, sizes NULL). out->dictionary trees are made too, where with_dictionaries.
+ * The tree is released by out->release as the C Data Interface says. out->private_data is the slab.
+ */
+enum colshuf_status csf_array_new(const struct colshuf_allocator *allocator, const struct csf_field *field,
+                                  bool with_dictionaries, size_t body_size, struct ArrowArray *out, uint8_t **body,
+                                  struct csf_slab **slab, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* More bytes that live as long as the slab: allocated here (64-byte aligned), or anything else with its own way to be freed. */
+enum colshuf_status csf_slab_alloc(struct csf_slab *slab, size_t size, void **out, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_slab_attach(struct csf_slab *slab, void (*release)(void *ctx), void *ctx, struct colshuf_error *err)
+    COLSHUF_MUST_USE; /* on failure ctx stays the caller's */
+
+/* Keeps another array alive with the slab: moves *array in. */
+enum colshuf_status csf_slab_attach_array(struct csf_slab *slab, struct ArrowArray *array, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* Gives a view array n data buffers: a new buffer table of 3 + n places whose last is an i64[n] of sizes to fill. */
+enum colshuf_status csf_array_set_variadic(struct csf_slab *slab, struct ArrowArray *array, int64_t n, int64_t **sizes,
+                                           struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* Fixed number of buffers of a layout in the C Data Interface (views: 3 = validity, views, sizes). */
+int64_t csf_layout_n_buffers(enum csf_layout layout);
+
+/* The validity bitmap, or NULL when no value is null (null_count 0, or no bitmap; unions, run ends and nulls have none). */
+const uint8_t *csf_array_validity(const struct csf_field *field, const struct ArrowArray *array);
+
+/* Nulls among rows [start, start + length) by the validity bitmap (null type: all). */
+int64_t csf_array_null_count(const struct csf_field *field, const struct ArrowArray *array, int64_t start, int64_t length);
+
+/*
+ * What is known of an array's buffers beyond the C Data Interface: bytes of each, in the order of a walk through the
+ * tree in pre-order (dictionaries not entered), data buffers of views included. sizes NULL = unknown, trust the producer.
+ */
+struct csf_buffer_sizes {
+  const int64_t *sizes;
+  int64_t n;
+};
+
+/* How deep csf_array_validate looks. */
+enum csf_validate_level {
+  CSF_VALIDATE_STRUCTURE, /* counts, lengths, pointers, sizes: what memory safety of O(columns) needs */
+  CSF_VALIDATE_MEMORY,    /* + every offset, view, index, run end and type id: nothing can be read outside. Trusted bytes stop here */
+  CSF_VALIDATE_FULL       /* + null counts, nulls in non-nullable fields, UTF-8, inline view padding: formats.md B.11 */
+};
+enum colshuf_status csf_array_validate(const struct csf_field *field, const struct ArrowArray *array,
+                                       const struct csf_buffer_sizes *sizes, enum csf_validate_level level,
+                                       struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* True when text[0..size) is well-formed UTF-8 (Unicode 15, table 3-7). SIMD where the machine has it. */
+bool csf_utf8_valid(const uint8_t *text, size_t size);
+
+/* rows[0..n_rows), each counted from the array's offset and within its length (not checked here), as a new array. */
+enum colshuf_status csf_array_take(const struct csf_field *field, const struct ArrowArray *array, const int64_t *rows,
+                                   int64_t n_rows, const struct colshuf_allocator *allocator, struct ArrowArray *out,
+                                   struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* The ranges [starts[i], starts[i] + lengths[i]) of arrays[i], one after another, as a new array. */
+enum colshuf_status csf_array_concat(const struct csf_field *field, const struct ArrowArray *const *arrays,
+                                     const int64_t *starts, const int64_t *lengths, int64_t n_arrays,
+                                     const struct colshuf_allocator *allocator, struct ArrowArray *out,
+                                     struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* The array of dictionary-encoded field with every dictionary, at any depth, replaced by the values it points to. */
+enum colshuf_status csf_array_unpack_dictionaries(const struct csf_field *field, const struct ArrowArray *array,
+                                                  const struct colshuf_allocator *allocator, struct ArrowArray *out,
+                                                  struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* Whether rows [a_start, +n) and [b_start, +n) hold the same values (NaNs by bits, dictionaries by value, null content ignored). */
+bool csf_array_equal(const struct csf_field *field, const struct ArrowArray *a, int64_t a_start, const struct ArrowArray *b,
+                     int64_t b_start, int64_t n);
+
+/* Checks that array (any producer's) fits field before anything looks inside: csf_validate at STRUCTURE level with the C Data rules. */
+enum colshuf_status csf_array_import_check(const struct csf_field *field, const struct ArrowArray *array, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+
+#endif

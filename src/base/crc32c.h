@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CRC32C (Castagnoli): Snappy framing and Spark's checksum files both need it. */
+#ifndef CSF_BASE_CRC32C_H
+#define CSF_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Continues running (0 at the start) over data; hardware where there is one. */
+uint32_t csf_crc32c(uint32_t running, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The four codecs of shuffle blocks behind one reusable set of contexts: formats.md C. */
+#ifndef CSF_CODEC_CODEC_H
+#define CSF_CODEC_CODEC_H
+
+#include "base/memory.h"
+#include "colshuf/block.h"
+
+/* All contexts and scratch of one thread, made at first use and kept. */
+struct csf_codec;
+
+enum colshuf_status csf_codec_new(const struct colshuf_allocator *allocator, struct csf_codec **out, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+void csf_codec_free(struct csf_codec *codec); /* NULL is fine */
+
+/* OK when kind exists and takes this level (0 = its default; levels are zstd's alone, and LZ4 HC's for lz4). */
+enum colshuf_status csf_codec_check(enum colshuf_codec kind, int level, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* Appends one complete codec stream of input to *out: LZ4 frame, zstd frame, Snappy framing, or input itself. */
+enum colshuf_status csf_codec_compress(struct csf_codec *codec, enum colshuf_codec kind, int level, struct csf_span input,
+                                       struct csf_buffer *out, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/*
+ * Replaces the content of *out by the decompressed stream. The whole input must be one codec stream: truncation, trailing
+ * bytes, bad checksums and sizes are CORRUPT (guards G9-G12); more than max_size output bytes is LIMIT, found before
+ * they are allocated: growth follows what the decoder yields. size_hint (0 = none) sizes the first try.
+ * kind NONE is not for here: the caller uses the input in place.
+ */
+enum colshuf_status csf_codec_decompress(struct csf_codec *codec, enum colshuf_codec kind, struct csf_span input,
+                                         uint64_t max_size, size_t size_hint, struct csf_buffer *out,
+                                         struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* Arrow body compression (formats.md B.10): exactly size bytes must come out, into memory of the caller. */
+enum colshuf_status csf_codec_decompress_exact(struct csf_codec *codec, enum colshuf_codec kind, struct csf_span input,
+                                               uint8_t *out, size_t size, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* "lz4", "zstd", "snappy", "none". */
+const char *csf_codec_name(enum colshuf_codec kind);
+
+#endif
