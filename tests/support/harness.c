@@ -126,6 +126,11 @@ uint64_t test_oom_sweep(enum colshuf_status (*attempt)(void *ctx), void *ctx) {
   return 0;
 }
 
+int test_cases(int n) {
+  const char *quick = getenv("COLSHUF_QUICK");
+  return quick == NULL || *quick == '\0' || n < 10 ? n : n / 10;
+}
+
 const char *test_data(const char *path) {
   static char full[4096];
   const char *root = getenv("COLSHUF_TEST_DATA");

@@ -89,6 +89,9 @@ bool test_heap_refused(void);           /* whether that has happened */
  */
 uint64_t test_oom_sweep(enum colshuf_status (*attempt)(void *ctx), void *ctx);
 
+/* n, or a tenth of it (at least 1) where COLSHUF_QUICK is set: the number of random cases under a slow checker. */
+int test_cases(int n);
+
 /* The folder of reference data (COLSHUF_TEST_DATA, default ../shared), or skips the test with one line when path is not in it. */
 const char *test_data(const char *path);
 /* The whole file, in test_heap; REQUIREs that it can be read. Freed by csf_buffer_clear. */
