@@ -19,16 +19,25 @@ struct csf_message {
 /*
  * Takes one message from memory. At the very end of the cursor, or at an end marker (which is taken), kind = END.
  * Errors: CORRUPT (partial prefix, negative or too large sizes, unverifiable metadata, unknown header), LIMIT, UNSUPPORTED (V1-V3);
- * messages give the byte offset counted from start.
+ * messages give the byte offset counted from start. On failure the cursor stays.
  */
 enum colshuf_status csf_message_take(struct csf_cursor *cursor, const uint8_t *start, const struct colshuf_limits *limits,
                                      struct csf_message *out, bool *end_marker, struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* Reads the prefix alone: whether a continuation word stands there, and the metadata size (0 = end marker). For streams on disk. */
+/*
+ * Verifies a Message flatbuffer: everything in bounds, version and header known, body size within limits (NULL = defaults).
+ * For streams on disk, whose body is read afterwards.
+ */
 enum colshuf_status csf_message_verify(struct csf_span metadata, const struct colshuf_limits *limits, enum csf_message_kind *kind,
                                        bool *is_v4, int64_t *body_size, struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/* Checks a metadata size as it stands on the wire against max_metadata_size (limits NULL = defaults). Error: CORRUPT (negative), LIMIT. */
+enum colshuf_status csf_message_check_size(uint32_t metadata_size, const struct colshuf_limits *limits,
+                                           struct colshuf_error *err) COLSHUF_MUST_USE;
+
 /* FF FF FF FF 00 00 00 00 */
 extern const uint8_t csf_end_marker[8];
+enum { CSF_PREFIX_SIZE = 8 }; /* continuation word and metadata size; 4 without the former */
+#define CSF_CONTINUATION UINT32_C(0xffffffff)
 
 #endif
