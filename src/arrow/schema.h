@@ -80,7 +80,7 @@ struct csf_schema {
   bool has_dictionary; /* at any depth */
   bool has_view;       /* a view type at any depth */
   int32_t n_fields;    /* all fields, nested and dictionary values included, without root */
-  int32_t depth;
+  int32_t depth;       /* most fields on a way down from root: 1 when all columns are flat */
   struct csf_arena arena;
 };
 
@@ -97,6 +97,20 @@ void csf_schema_release(struct csf_schema *schema); /* NULL is fine */
 enum colshuf_status csf_schema_finish(struct csf_schema *schema, const struct colshuf_limits *limits, struct colshuf_error *err)
     COLSHUF_MUST_USE;
 
+/*
+ * The limits that concern a schema, with the defaults filled in. Whoever builds a schema from bytes checks depth and number of
+ * fields by these before it goes down or allocates. A type may be nested max_depth deep, that is, max_depth + 1 fields may stand on
+ * a way down from root; never more than CSF_DEPTH_CEILING, because the kernels recurse.
+ */
+enum { CSF_DEPTH_CEILING = 256 };
+struct csf_schema_bounds {
+  uint32_t max_depth;
+  uint32_t max_fields;
+  uint32_t max_metadata_size;
+};
+struct csf_schema_bounds csf_schema_bounds(const struct colshuf_limits *limits);
+enum colshuf_status csf_fail_depth(struct colshuf_error *err, uint32_t max_depth); /* the one text for it: LIMIT */
+
 /* The layout and fixed byte width (0 = has none or its own) of a type. */
 enum csf_layout csf_type_layout(enum csf_type type);
 int32_t csf_type_width(enum csf_type type);
@@ -106,6 +120,11 @@ const char *csf_type_name(enum csf_type type); /* "int32", "utf8_view", … */
 enum colshuf_status csf_schema_import(const struct ArrowSchema *source, const struct colshuf_allocator *allocator,
                                       const struct colshuf_limits *limits, struct csf_schema **out,
                                       struct colshuf_error *err) COLSHUF_MUST_USE;
+/* The same for a schema of any type, which becomes the one column root.children[0]: arrays that need not be batches. */
+enum colshuf_status csf_schema_import_column(const struct ArrowSchema *source, const struct colshuf_allocator *allocator,
+                                             const struct colshuf_limits *limits, struct csf_schema **out,
+                                             struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Everything that *out points to is owned by it and its children, each of which may be moved out and lives on. */
 enum colshuf_status csf_field_export(const struct csf_field *field, const struct colshuf_allocator *allocator,
                                      struct ArrowSchema *out, struct colshuf_error *err) COLSHUF_MUST_USE;
 
@@ -113,7 +132,7 @@ enum colshuf_status csf_field_export(const struct csf_field *field, const struct
 bool csf_field_copy(struct csf_arena *arena, const struct csf_field *source, struct csf_field *target);
 
 /* Which differences csf_field_equal overlooks. */
-enum csf_field_match {
+enum csf_field_match { /* metadata has no order; a dictionary's id is never compared */
   CSF_MATCH_EXACT = 0,
   CSF_MATCH_NAMES = 1,       /* names of this field and of list and map children may differ (never those of struct members) */
   CSF_MATCH_NULLABLE = 2,    /* nullability may differ at any depth */

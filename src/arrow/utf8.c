@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 checked byte by byte, with a shortcut over ASCII: the oracle of the SIMD siblings, and the choice among them. */
+#include "arrow/utf8.h"
+
+/* Bytes of the well-formed sequence at text (Unicode table 3-7), or 0. Its first byte is not ASCII; left > 0. */
+static size_t sequence_size(const uint8_t *text, size_t left) {
+  uint8_t lead = text[0];
+  if (lead < 0xc2 || lead > 0xf4) return 0; /* continuation, overlong pair, beyond U+10FFFF */
+  size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  if (left < size) return 0;
+  /* The second byte rules out overlong forms, surrogates and what lies beyond U+10FFFF. */
+  uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+  uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+  if (text[1] < low || text[1] > high) return 0;
+  for (size_t i = 2; i < size; i++) {
+    if ((text[i] & 0xc0) != 0x80) return 0;
+  }
+  return size;
+}
+
+static size_t ascii_run(const uint8_t *text, size_t size) {
+  size_t i = 0;
+  while (size - i >= 8 && (csf_load_u64(text + i) & 0x8080808080808080u) == 0) i += 8;
+  while (i < size && text[i] < 0x80) i++;
+  return i;
+}
+
+bool csf_utf8_valid_scalar(const uint8_t *text, size_t size) {
+  size_t i = 0;
+  while (true) {
+    i += ascii_run(text + i, size - i);
+    if (i == size) return true;
+    size_t sequence = sequence_size(text + i, size - i);
+    if (sequence == 0) return false;
+    i += sequence;
+  }
+}
+
+bool csf_utf8_valid(const uint8_t *text, size_t size) {
+  if (size == 0) return true;
+  return csf_utf8_valid_scalar(text, size);
+}
