@@ -34,7 +34,7 @@ static void make_one_line(char *text) {
   }
 }
 
-enum colshuf_status csf_fail(struct colshuf_error *err, enum colshuf_status status, const char *format, ...) {
+enum colshuf_status (csf_fail)(struct colshuf_error *err, enum colshuf_status status, const char *format, ...) {
   if (err == NULL) return status;
   err->status = status;
   err->system_errno = 0;
@@ -83,6 +83,6 @@ enum colshuf_status csf_fail_context(struct colshuf_error *err, enum colshuf_sta
   return status;
 }
 
-enum colshuf_status csf_fail_memory(struct colshuf_error *err, size_t size) {
+enum colshuf_status (csf_fail_memory)(struct colshuf_error *err, size_t size) {
   return csf_fail(err, COLSHUF_NO_MEMORY, "an allocation of %zu bytes was refused", size);
 }

@@ -20,6 +20,13 @@ enum colshuf_status csf_fail_context(struct colshuf_error *err, enum colshuf_sta
 /* The one text for a refused allocation. */
 enum colshuf_status csf_fail_memory(struct colshuf_error *err, size_t size) __attribute__((cold));
 
+/*
+ * The compiler cannot see that these return a failure, and would warn of every output that stays unset on that way. So it is told.
+ * (status is named twice: give it a constant or a variable.)
+ */
+#define csf_fail(err, status, ...) ((void)csf_fail((err), (status), __VA_ARGS__), (status))
+#define csf_fail_memory(err, size) ((void)csf_fail_memory((err), (size)), COLSHUF_NO_MEMORY)
+
 #define CSF_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CSF_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

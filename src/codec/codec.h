@@ -23,7 +23,8 @@ enum colshuf_status csf_codec_compress(struct csf_codec *codec, enum colshuf_cod
 /*
  * Replaces the content of *out by the decompressed stream. The whole input must be one codec stream: truncation, trailing
  * bytes, bad checksums and sizes are CORRUPT (guards G9-G12); more than max_size output bytes is LIMIT, found before
- * they are allocated: growth follows what the decoder yields. size_hint (0 = none) sizes the first try.
+ * they are allocated (but for one LZ4 block of at most 4 MiB): growth follows what the decoder yields. size_hint (0 = none) sizes
+ * the first try. On failure the content of *out is lost.
  * kind NONE is not for here: the caller uses the input in place.
  */
 enum colshuf_status csf_codec_decompress(struct csf_codec *codec, enum colshuf_codec kind, struct csf_span input,
@@ -33,6 +34,12 @@ enum colshuf_status csf_codec_decompress(struct csf_codec *codec, enum colshuf_c
 /* Arrow body compression (formats.md B.10): exactly size bytes must come out, into memory of the caller. */
 enum colshuf_status csf_codec_decompress_exact(struct csf_codec *codec, enum colshuf_codec kind, struct csf_span input,
                                                uint8_t *out, size_t size, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/*
+ * The decompressed size that the head of a stream announces; 0 when it says nothing (Comet's streams do not). Good for choosing
+ * a buffer, never to be believed.
+ */
+uint64_t csf_codec_announced_size(enum colshuf_codec kind, struct csf_span input);
 
 /* "lz4", "zstd", "snappy", "none". */
 const char *csf_codec_name(enum colshuf_codec kind);
