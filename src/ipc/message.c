@@ -6,6 +6,8 @@
 #include "ipc/format_tables.h"
 #include "ipc/limits.h"
 
+enum { DEPTH_CEILING = 256 }; /* readers recurse: no option makes them go deeper */
+
 const uint8_t csf_end_marker[8] = {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0};
 
 struct colshuf_limits csf_limits(const struct colshuf_limits *wanted) {
@@ -14,6 +16,7 @@ struct colshuf_limits csf_limits(const struct colshuf_limits *wanted) {
   if (limits.max_decompressed_size == 0) limits.max_decompressed_size = (UINT64_C(1) << 31) - 1 + (UINT64_C(1) << 20);
   if (limits.max_rows == 0) limits.max_rows = INT32_MAX;
   if (limits.max_depth == 0) limits.max_depth = 64;
+  if (limits.max_depth > DEPTH_CEILING) limits.max_depth = DEPTH_CEILING;
   if (limits.max_fields == 0) limits.max_fields = 100000;
   if (limits.max_metadata_size == 0) limits.max_metadata_size = UINT32_C(1) << 28;
   if (limits.max_dictionary_size == 0) limits.max_dictionary_size = INT32_MAX;
@@ -58,8 +61,7 @@ static enum colshuf_status check_body_size(int64_t size, const struct colshuf_li
 enum colshuf_status csf_message_verify(struct csf_span metadata, const struct colshuf_limits *limits, enum csf_message_kind *kind,
                                        bool *is_v4, int64_t *body_size, struct colshuf_error *err) {
   struct colshuf_limits full = csf_limits(limits);
-  uint32_t depth = full.max_depth > UINT32_MAX / 2 ? UINT32_MAX / 2 : full.max_depth;
-  CSF_TRY(csf_fb_verify(metadata, &csf_shape_message, depth + CSF_DEPTH_BEYOND_TYPES, err));
+  CSF_TRY(csf_fb_verify(metadata, &csf_shape_message, full.max_depth + CSF_DEPTH_BEYOND_TYPES, err));
   struct csf_fb_table message = csf_fb_root(metadata);
   int16_t version = csf_fb_i16(message, CSF_MESSAGE_VERSION, 0);
   CSF_TRY(check_version(version, err));

@@ -4,6 +4,7 @@
 #define CSF_IPC_SCHEMA_MESSAGE_H
 
 #include "arrow/schema.h"
+#include "ipc/flatbuf_read.h"
 
 /* Appends the whole framed message (continuation, size, metadata, padding to alignment 8 or 64), as arrow-rs builds it. */
 enum colshuf_status csf_schema_message_write(const struct csf_schema *schema, uint32_t alignment, struct csf_buffer *out,
@@ -16,6 +17,11 @@ enum colshuf_status csf_schema_message_write(const struct csf_schema *schema, ui
 enum colshuf_status csf_schema_message_read(struct csf_span metadata, const struct colshuf_allocator *allocator,
                                             const struct colshuf_limits *limits, struct csf_schema **out,
                                             struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* The same from the Schema table alone, which a file's footer holds as well. */
+enum colshuf_status csf_schema_table_read(struct csf_fb_table table, const struct colshuf_allocator *allocator,
+                                          const struct colshuf_limits *limits, struct csf_schema **out,
+                                          struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /* Gives every dictionary of the schema its wire id: 0, 1, … in arrow-rs' order (a field's own after those nested inside its values). */
 void csf_schema_number_dictionaries(struct csf_schema *schema);
