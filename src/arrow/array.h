@@ -26,7 +26,22 @@ enum colshuf_status csf_array_new(const struct colshuf_allocator *allocator, con
                                   bool with_dictionaries, size_t body_size, struct ArrowArray *out, uint8_t **body,
                                   struct csf_slab **slab, struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* More bytes that live as long as the slab: allocated here (64-byte aligned), or anything else with its own way to be freed. */
+/*
+ * The same, worked out once for those who make many arrays of one field: making one is then a copy of a template. A shape is
+ * immutable, needs the field no more once it is made, and serves any number of threads.
+ */
+struct csf_array_shape;
+enum colshuf_status csf_array_shape_new(const struct colshuf_allocator *allocator, const struct csf_field *field,
+                                        bool with_dictionaries, struct csf_array_shape **out, struct colshuf_error *err) COLSHUF_MUST_USE;
+void csf_array_shape_free(struct csf_array_shape *shape); /* NULL is fine */
+enum colshuf_status csf_array_new_shaped(const struct colshuf_allocator *allocator, const struct csf_array_shape *shape, size_t body_size,
+                                         struct ArrowArray *out, uint8_t **body, struct csf_slab **slab, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+
+/*
+ * More bytes that live as long as the slab: allocated here (64-byte aligned; never NULL), or anything else with its own way to be
+ * freed, the last attached first. While a tree is being made one thread alone may attach to it; nobody may once it is handed out.
+ */
 enum colshuf_status csf_slab_alloc(struct csf_slab *slab, size_t size, void **out, struct colshuf_error *err) COLSHUF_MUST_USE;
 enum colshuf_status csf_slab_attach(struct csf_slab *slab, void (*release)(void *ctx), void *ctx, struct colshuf_error *err)
     COLSHUF_MUST_USE; /* on failure ctx stays the caller's */
