@@ -35,7 +35,9 @@ static bool is_integer(enum csf_type type) {
          type == CSF_TIME64 || type == CSF_TIMESTAMP || type == CSF_DURATION || type == CSF_INTERVAL_YEAR_MONTH;
 }
 
-static void put_bytes(struct csf_buffer *out, const uint8_t *bytes, int64_t size) {
+/* data may be NULL where there are no bytes. */
+static void put_bytes(struct csf_buffer *out, const void *data, int64_t start, int64_t size) {
+  const uint8_t *bytes = size == 0 ? NULL : (const uint8_t *)data + start;
   put(out, "'");
   for (int64_t i = 0; i < size; i++) {
     if (bytes[i] >= 0x20 && bytes[i] < 0x7f && bytes[i] != '\'' && bytes[i] != '\\') {
@@ -64,10 +66,10 @@ static void put_view(const struct ArrowArray *array, int64_t i, struct csf_buffe
   const uint8_t *view = (const uint8_t *)array->buffers[1] + 16 * i;
   int64_t size = integer_at(view, 0, 4, true);
   if (size <= 12) {
-    put_bytes(out, view + 4, size);
+    put_bytes(out, view, 4, size);
   } else {
     int64_t buffer = integer_at(view, 2, 4, true), offset = integer_at(view, 3, 4, true);
-    put_bytes(out, (const uint8_t *)array->buffers[2 + buffer] + offset, size);
+    put_bytes(out, array->buffers[2 + buffer], offset, size);
   }
 }
 
@@ -158,7 +160,7 @@ void test_value_text(const struct csf_field *field, const struct ArrowArray *arr
     case CSF_LAYOUT_LIST64:
       start = integer_at(buffers[1], i, wide, true);
       end = integer_at(buffers[1], i + 1, wide, true);
-      if (field->n_children == 0) put_bytes(out, (const uint8_t *)buffers[2] + start, end - start);
+      if (field->n_children == 0) put_bytes(out, buffers[2], start, end - start);
       if (field->n_children > 0) put_list(field, array, start, end - start, out);
       break;
     case CSF_LAYOUT_LIST_VIEW32:
