@@ -183,6 +183,13 @@ COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_index_read(const char *
                                                                     struct colshuf_error *err);
 COLSHUF_API void colshuf_index_clear(struct colshuf_index_info *index);
 
+/*
+ * Removes the temporary files (".NAME.PID-N.colshuf-tmp") that dead processes left in directory; those in use stay.
+ * *removed counts them, also when an error ends it. Errors: IO.
+ */
+COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_clean(const char *directory, uint64_t *removed,
+                                                               struct colshuf_error *err);
+
 /* One fault that colshuf_verify found. Strings are good until the callback returns. */
 struct colshuf_fault {
   enum colshuf_status status;

@@ -10,7 +10,6 @@
 uint32_t csf_checksum_start(enum colshuf_checksum algorithm);
 uint32_t csf_checksum_update(enum colshuf_checksum algorithm, uint32_t running, const void *data, size_t size);
 
-
 /* "ADLER32", "CRC32", "CRC32C": the ending of the checksum file; NULL for NONE. */
 const char *csf_checksum_name(enum colshuf_checksum algorithm);
 

@@ -20,14 +20,16 @@ struct csf_io {
   int (*unlink)(const char *path);
   int (*fstat)(int fd, struct stat *out);
   int (*fsync)(int fd);
+  int (*flock)(int fd, int operation);
 };
 
 /* The table in use. Tests put their own here (csf_io_system is the real one); nobody else writes it. */
 extern const struct csf_io csf_io_system;
 extern const struct csf_io *csf_io_current;
 
-/* Loops over EINTR and short results. path is for messages only. */
+/* Loops over EINTR and short results. path is for messages only. csf_open_read refuses directories. */
 enum colshuf_status csf_open_read(const char *path, int *fd, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Regular files only: IO (ESPIPE) for pipes and the like. */
 enum colshuf_status csf_file_size(int fd, const char *path, uint64_t *size, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Exactly size bytes at offset; fewer is CORRUPT ("file ends at …, … bytes wanted at …"). */
 enum colshuf_status csf_pread_all(int fd, const char *path, uint64_t offset, void *buffer, size_t size, struct colshuf_error *err)

@@ -6,12 +6,17 @@
 #include "colshuf/shuffle.h"
 #include "file/io.h"
 
-/* A buffered file being written under a temporary name beside its final one (".NAME.PID-N.colshuf-tmp"; `colshuf clean` finds those). */
+/*
+ * A file being written under a temporary name beside its final one (".NAME.PID-N.colshuf-tmp"; `colshuf clean` finds those). It is locked
+ * (flock) as long as it is open: that is how a left-over is told from one in use. Small writes are gathered.
+ */
 struct csf_temp_file {
   int fd; /* -1 = not open */
   char *path;
   size_t path_size;
-  uint64_t size; /* bytes written so far */
+  uint64_t size; /* bytes written so far, gathered ones included */
+  uint8_t *pending; /* gathered bytes; allocated at the first small write */
+  size_t pending_size;
   struct colshuf_allocator allocator;
 };
 
@@ -19,14 +24,24 @@ struct csf_temp_file {
 enum colshuf_status csf_temp_create(struct csf_temp_file *file, const char *directory, const char *name,
                                     const struct colshuf_allocator *allocator, struct colshuf_error *err) COLSHUF_MUST_USE;
 enum colshuf_status csf_temp_write(struct csf_temp_file *file, const void *data, size_t size, struct colshuf_error *err) COLSHUF_MUST_USE;
-/* Closes and renames to final_path. On failure the file is still there to be discarded. */
+/* Appends size bytes at offset of another file, without touching them where the system can. Short in = CORRUPT. */
+enum colshuf_status csf_temp_copy(struct csf_temp_file *file, int in, const char *in_path, uint64_t offset, uint64_t size,
+                                  struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Hands gathered bytes to the system: before the file is read back, or written to by its fd. */
+enum colshuf_status csf_temp_flush(struct csf_temp_file *file, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Flushes, closes and renames to final_path. On failure the file is still there to be discarded. */
 enum colshuf_status csf_temp_keep(struct csf_temp_file *file, const char *final_path, struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_temp_discard(struct csf_temp_file *file); /* closes, unlinks, frees; harmless when repeated or all zero with fd -1 */
 
 /*
  * Commits a whole output NAME.data / NAME.index / NAME.checksum.ALGO so that no reader sees a mix of two attempts: the old index goes
- * first (from then on: no output), then old data and checksums, then the new data and checksum come, the new index last.
+ * first (from then on: no output), then old data and checksums, then the new data and checksum come, the new index last. Commits into
+ * one directory take turns (flock). After a failure the old output stands there, or none; data remains to be discarded.
  * sizes: bytes of each partition; checksums NULL = none. data->size must be the sum of sizes.
+ *
+ * Killing the process at any moment leaves the old output, none, or the new one. Against a crash of the machine nothing is
+ * promised unless `durable`: then every file and the directory are synced before the index appears. Shuffle files do not
+ * outlive their job, and syncing costs more than writing, so that the default is not to (as in Spark).
  */
 struct csf_commit {
   const char *output;
@@ -36,12 +51,21 @@ struct csf_commit {
   enum colshuf_checksum checksum;
   const uint32_t *checksums;
   int native_index;
+  int durable;
   struct colshuf_allocator allocator;
 };
 enum colshuf_status csf_commit_output(const struct csf_commit *commit, struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* Removes left-over temporary files of dead processes in directory; *removed counts them. */
-enum colshuf_status csf_clean_directory(const char *directory, uint64_t *removed, struct colshuf_error *err) COLSHUF_MUST_USE;
+/*
+ * Opens the data file that belongs to an index: a commit in between is noticed, and both are opened again. index_path NULL: the one
+ * beside data_path (which must end with .data). The sum of the partitions must be the size of the file (CORRUPT); *fd is -1
+ * when that is 0 and the file is missing. Spark's rule: such an output is valid.
+ */
+enum colshuf_status csf_output_open(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
+                                    struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* data_path with suffix for its ".data" (or behind it); allocated, *size bytes with the NUL. NULL when refused. */
+char *csf_sibling_path(const char *data_path, const char *suffix, const struct colshuf_allocator *allocator, size_t *size);
 
 /*
  * Reads a checksum file beside data_path: tries ADLER32, CRC32, CRC32C. *algorithm NONE and *checksums NULL when there is none.
