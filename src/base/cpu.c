@@ -24,6 +24,7 @@ static struct csf_cpu detect(void) {
   cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   cpu.crc32c = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
+  cpu.vpclmul = __builtin_cpu_supports("vpclmulqdq");
 #elif defined(__aarch64__)
   cpu.neon = true;
 #if defined(__ARM_FEATURE_CRC32)
@@ -34,6 +35,7 @@ static struct csf_cpu detect(void) {
   if (listed(disabled, "avx2")) cpu.avx2 = false;
   if (listed(disabled, "avx512") || !cpu.avx2) cpu.avx512 = false;
   if (listed(disabled, "crc32c")) cpu.crc32c = false;
+  if (!cpu.avx512 || !cpu.crc32c) cpu.vpclmul = false;
   if (listed(disabled, "neon")) cpu.neon = false;
   return cpu;
 }

@@ -8,6 +8,7 @@
 struct csf_cpu {
   bool avx2;   /* with bmi1, bmi2 */
   bool avx512; /* F, BW, DQ, VL; implies avx2 */
+  bool vpclmul; /* VPCLMULQDQ; implies avx512 and crc32c */
   bool crc32c; /* SSE 4.2 and PCLMUL, or the ARMv8 CRC extension */
   bool neon;
 };

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/cpu.h"
+#include "base/crc_fold.h"
 
 typedef uint32_t crc32c_fn(uint32_t running, const void *data, size_t size);
 
@@ -57,6 +58,20 @@ uint32_t csf_crc32c_scalar(uint32_t running, const void *data, size_t size) {
   return ~crc;
 }
 
+#if defined(__x86_64__)
+/* Below this the folding does not pay. */
+enum { FOLD_FROM = 1024 };
+
+uint32_t csf_crc32c_avx512(uint32_t running, const void *data, size_t size) {
+  if (size < FOLD_FROM) return csf_crc32c_sse42(running, data, size);
+  size_t folded = size & ~(size_t)15;
+  uint8_t rest[16];
+  csf_crc_fold_avx512(&csf_crc_fold_crc32c, ~running, data, folded, rest);
+  running = csf_crc32c_sse42(UINT32_MAX, rest, sizeof rest); /* a register of 0 */
+  return csf_crc32c_sse42(running, (const uint8_t *)data + folded, size - folded);
+}
+#endif
+
 static crc32c_fn choose;
 static crc32c_fn *_Atomic chosen = choose;
 
@@ -64,6 +79,7 @@ static uint32_t choose(uint32_t running, const void *data, size_t size) {
   crc32c_fn *best = csf_crc32c_scalar;
 #if defined(__x86_64__)
   if (csf_cpu()->crc32c) best = csf_crc32c_sse42;
+  if (csf_cpu()->vpclmul) best = csf_crc32c_avx512;
 #endif
   atomic_store_explicit(&chosen, best, memory_order_relaxed);
   return best(running, data, size);

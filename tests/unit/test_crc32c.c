@@ -37,6 +37,7 @@ static void every_variant_equals_the_definition(void) {
     CHECK_INT(csf_crc32c_scalar(running, data + start, size), wanted);
 #if defined(__x86_64__)
     if (csf_cpu()->crc32c) CHECK_INT(csf_crc32c_sse42(running, data + start, size), wanted);
+    if (csf_cpu()->vpclmul) CHECK_INT(csf_crc32c_avx512(running, data + start, size), wanted);
 #endif
   }
   uint32_t wanted = bit_by_bit(7, data, sizeof data);
