@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reading batches of one schema needs to know, worked out once; and the dictionaries read so far. */
+#ifndef CSF_IPC_BATCH_PLAN_H
+#define CSF_IPC_BATCH_PLAN_H
+
+#include "ipc/batch_read.h"
+
+/* The dictionary of one id. Its batch is a struct of one column: the values. */
+struct csf_dictionary_plan {
+  int64_t id;
+  struct csf_field root;
+  struct csf_array_shape *shape;
+};
+
+struct csf_batch_plan {
+  struct colshuf_allocator allocator;
+  struct csf_schema *schema;
+  struct csf_array_shape *shape;
+  struct csf_dictionary_plan *dictionaries; /* sorted by id */
+  size_t n_dictionaries;
+  size_t dictionaries_capacity;
+};
+
+/* Values that batches share: reference-counted, immutable. */
+struct csf_dictionary_values {
+  atomic_size_t references;
+  struct colshuf_allocator allocator;
+  struct ArrowArray array; /* the values */
+  uint64_t size;           /* bytes, as max_dictionary_size counts them */
+};
+
+struct csf_dictionaries {
+  struct colshuf_allocator allocator;
+  uint64_t size;
+  size_t n; /* as in the plan, in its order */
+  struct csf_dictionary_values *values[]; /* NULL = not read yet */
+};
+
+/* The place of an id among plan->dictionaries, or n_dictionaries. */
+size_t csf_batch_plan_find(const struct csf_batch_plan *plan, int64_t id);
+
+void csf_dictionary_values_release(void *values); /* as csf_slab_attach calls it */
+
+#endif
