@@ -73,11 +73,13 @@ void colshuf_index_clear(struct colshuf_index_info *index) {
   *index = (struct colshuf_index_info){0};
 }
 
-static enum colshuf_status check_total(int fd, const char *data_path, const char *index_path,
-                                       const struct colshuf_index_info *index, struct colshuf_error *err) {
+/* The size of the data, which must be the index's total unless *data_size is asked for. */
+static enum colshuf_status check_total(int fd, const char *data_path, const char *index_path, const struct colshuf_index_info *index,
+                                       uint64_t *data_size, struct colshuf_error *err) {
   uint64_t size = 0, total = index->offsets[index->n_partitions];
   if (fd >= 0) CSF_TRY(csf_file_size(fd, data_path, &size, err));
-  if (size == total) return COLSHUF_OK;
+  if (data_size != NULL) *data_size = size;
+  if (data_size != NULL || size == total) return COLSHUF_OK;
   return csf_fail(err, COLSHUF_CORRUPT, "%s has %" PRIu64 " bytes, %s says %" PRIu64, data_path, size, index_path, total);
 }
 
@@ -107,11 +109,11 @@ static bool still_the_same(int index_fd, const char *index_path) {
 }
 
 static enum colshuf_status try_open(const char *data_path, const char *index_path, int index_fd, int *fd,
-                                    struct colshuf_index_info *index, bool *changed, struct colshuf_error *err) {
+                                    struct colshuf_index_info *index, uint64_t *data_size, bool *changed, struct colshuf_error *err) {
   CSF_TRY(read_index(index_fd, index_path, index, err));
   enum colshuf_status status = open_data(data_path, index, fd, err);
   *changed = !still_the_same(index_fd, index_path);
-  if (status == COLSHUF_OK) status = check_total(*fd, data_path, index_path, index, err);
+  if (status == COLSHUF_OK) status = check_total(*fd, data_path, index_path, index, data_size, err);
   if (status == COLSHUF_OK && !*changed) return COLSHUF_OK;
   if (*fd >= 0) csf_io_current->close(*fd);
   colshuf_index_clear(index);
@@ -119,14 +121,14 @@ static enum colshuf_status try_open(const char *data_path, const char *index_pat
 }
 
 static enum colshuf_status open_both(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
-                                     struct colshuf_error *err) {
+                                     uint64_t *data_size, struct colshuf_error *err) {
   enum { MOST_ATTEMPTS = 100 };
   for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     int index_fd, data_fd = -1;
     struct colshuf_index_info found;
     bool changed = false;
     CSF_TRY(csf_open_read(index_path, &index_fd, err));
-    enum colshuf_status status = try_open(data_path, index_path, index_fd, &data_fd, &found, &changed, err);
+    enum colshuf_status status = try_open(data_path, index_path, index_fd, &data_fd, &found, data_size, &changed, err);
     csf_io_current->close(index_fd);
     if (changed) continue;
     if (status != COLSHUF_OK) return status;
@@ -137,14 +139,24 @@ static enum colshuf_status open_both(const char *data_path, const char *index_pa
   return csf_fail(err, COLSHUF_IO, "%s was replaced %d times while it was being opened", index_path, MOST_ATTEMPTS);
 }
 
-enum colshuf_status csf_output_open(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
-                                    struct colshuf_error *err) {
-  if (index_path != NULL) return open_both(data_path, index_path, fd, index, err);
+static enum colshuf_status open_output(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
+                                       uint64_t *data_size, struct colshuf_error *err) {
+  if (index_path != NULL) return open_both(data_path, index_path, fd, index, data_size, err);
   struct colshuf_allocator heap = csf_allocator(NULL);
   size_t size;
   char *sibling = csf_sibling_path(data_path, ".index", &heap, &size);
   if (sibling == NULL) return csf_fail_memory(err, size);
-  enum colshuf_status status = open_both(data_path, sibling, fd, index, err);
+  enum colshuf_status status = open_both(data_path, sibling, fd, index, data_size, err);
   csf_free(&heap, sibling, size);
   return status;
+}
+
+enum colshuf_status csf_output_open(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
+                                    struct colshuf_error *err) {
+  return open_output(data_path, index_path, fd, index, NULL, err);
+}
+
+enum colshuf_status csf_output_open_any(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
+                                        uint64_t *data_size, struct colshuf_error *err) {
+  return open_output(data_path, index_path, fd, index, data_size, err);
 }

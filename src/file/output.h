@@ -64,6 +64,10 @@ enum colshuf_status csf_commit_output(const struct csf_commit *commit, struct co
 enum colshuf_status csf_output_open(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
                                     struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/* The same for readers that want what there is: *data_size need not be what the index says. 0 and *fd -1 where there is no file. */
+enum colshuf_status csf_output_open_any(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
+                                        uint64_t *data_size, struct colshuf_error *err) COLSHUF_MUST_USE;
+
 /* data_path with suffix for its ".data" (or behind it); allocated, *size bytes with the NUL. NULL when refused. */
 char *csf_sibling_path(const char *data_path, const char *suffix, const struct colshuf_allocator *allocator, size_t *size);
 
