@@ -64,7 +64,8 @@ int64_t csf_array_null_count(const struct csf_field *field, const struct ArrowAr
 
 /*
  * What is known of an array's buffers beyond the C Data Interface: bytes of each, in the order of a walk through the
- * tree in pre-order (dictionaries not entered), data buffers of views included. sizes NULL = unknown, trust the producer.
+ * tree in pre-order (dictionaries not entered), data buffers of views included (their table of sizes is not). sizes NULL = unknown,
+ * trust the producer.
  */
 struct csf_buffer_sizes {
   const int64_t *sizes;
@@ -77,6 +78,18 @@ enum csf_validate_level {
   CSF_VALIDATE_MEMORY,    /* + every offset, view, index, run end and type id: nothing can be read outside. Trusted bytes stop here */
   CSF_VALIDATE_FULL       /* + null counts, nulls in non-nullable fields, UTF-8, inline view padding: formats.md B.11 */
 };
+
+/*
+ * Checks array against field. What it leaves open, so that every kernel must stand it:
+ *   - an array of no rows may have any offset and no buffers at all: no row, no read;
+ *   - indices under null slots may be anything (offsets, views and type ids may not);
+ *   - a null_count of 0 means that the bitmap is not to be looked at, -1 that nobody has counted;
+ *   - buffers may lie at any address: read them by csf_load_...;
+ *   - children may be longer than their parent needs, and hold anything there that is valid by itself.
+ * With sizes known (bytes off the wire): dictionaries are not entered, because their values were checked when they were read; children of
+ * structs and sparse unions must be exactly as long; contradictions in the structure are CORRUPT. Otherwise they are INVALID_ARGUMENT.
+ * Values that break a rule are always CORRUPT. Messages: column "path.of.names": row N: both numbers.
+ */
 enum colshuf_status csf_array_validate(const struct csf_field *field, const struct ArrowArray *array,
                                        const struct csf_buffer_sizes *sizes, enum csf_validate_level level,
                                        struct colshuf_error *err) COLSHUF_MUST_USE;
@@ -104,7 +117,10 @@ enum colshuf_status csf_array_unpack_dictionaries(const struct csf_field *field,
 bool csf_array_equal(const struct csf_field *field, const struct ArrowArray *a, int64_t a_start, const struct ArrowArray *b,
                      int64_t b_start, int64_t n);
 
-/* Checks that array (any producer's) fits field before anything looks inside: csf_validate at STRUCTURE level with the C Data rules. */
+/*
+ * Checks that array (any producer's) fits field before anything looks inside: csf_array_validate at STRUCTURE level, plus that nothing
+ * has been released, and that a batch (a non-nullable struct) has no null rows. Errors: INVALID_ARGUMENT.
+ */
 enum colshuf_status csf_array_import_check(const struct csf_field *field, const struct ArrowArray *array, struct colshuf_error *err)
     COLSHUF_MUST_USE;
 

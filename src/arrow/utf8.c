@@ -2,6 +2,10 @@
 /* UTF-8 checked byte by byte, with a shortcut over ASCII: the oracle of the SIMD siblings, and the choice among them. */
 #include "arrow/utf8.h"
 
+#include <stdatomic.h>
+
+#include "base/cpu.h"
+
 /* Bytes of the well-formed sequence at text (Unicode table 3-7), or 0. Its first byte is not ASCII; left > 0. */
 static size_t sequence_size(const uint8_t *text, size_t left) {
   uint8_t lead = text[0];
@@ -25,18 +29,40 @@ static size_t ascii_run(const uint8_t *text, size_t size) {
   return i;
 }
 
-bool csf_utf8_valid_scalar(const uint8_t *text, size_t size) {
-  size_t i = 0;
-  while (true) {
-    i += ascii_run(text + i, size - i);
-    if (i == size) return true;
+enum csf_utf8 csf_utf8_check_scalar(const uint8_t *text, size_t size) {
+  size_t i = ascii_run(text, size);
+  if (i == size) return CSF_UTF8_ASCII;
+  while (i < size) {
     size_t sequence = sequence_size(text + i, size - i);
-    if (sequence == 0) return false;
+    if (sequence == 0) return CSF_UTF8_BROKEN;
     i += sequence;
+    i += ascii_run(text + i, size - i);
   }
+  return CSF_UTF8_WIDE;
+}
+
+typedef enum csf_utf8 check_fn(const uint8_t *text, size_t size);
+
+static check_fn *choose(void) {
+#if defined(__x86_64__)
+  if (csf_cpu()->avx512) return csf_utf8_check_avx512;
+  if (csf_cpu()->avx2) return csf_utf8_check_avx2;
+#endif
+  return csf_utf8_check_scalar;
+}
+
+enum csf_utf8 csf_utf8_check(const uint8_t *text, size_t size) {
+  enum { SHORT = 32 }; /* below it, setting up costs more than it brings */
+  static _Atomic(check_fn *) chosen;
+  if (size < SHORT) return size == 0 ? CSF_UTF8_ASCII : csf_utf8_check_scalar(text, size);
+  check_fn *check = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (CSF_UNLIKELY(check == NULL)) {
+    check = choose();
+    atomic_store_explicit(&chosen, check, memory_order_relaxed);
+  }
+  return check(text, size);
 }
 
 bool csf_utf8_valid(const uint8_t *text, size_t size) {
-  if (size == 0) return true;
-  return csf_utf8_valid_scalar(text, size);
+  return csf_utf8_check(text, size) != CSF_UTF8_BROKEN;
 }

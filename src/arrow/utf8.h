@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The variants of csf_utf8_valid (array.h), for the choice among them and for tests. text may be NULL only where size is 0. */
+/* UTF-8 behind csf_utf8_valid (array.h): how well-formed a text is, and the variants for the choice among them and for tests. */
 #ifndef CSF_ARROW_UTF8_H
 #define CSF_ARROW_UTF8_H
 
 #include "arrow/array.h"
 
-bool csf_utf8_valid_scalar(const uint8_t *text, size_t size);
+enum csf_utf8 { CSF_UTF8_BROKEN, CSF_UTF8_WIDE /* well-formed, not all ASCII */, CSF_UTF8_ASCII };
+
+/* Well-formed UTF-8 (Unicode 15, table 3-7) or not, and whether it is ASCII alone. text may be NULL where size is 0. */
+enum csf_utf8 csf_utf8_check(const uint8_t *text, size_t size);
+
+enum csf_utf8 csf_utf8_check_scalar(const uint8_t *text, size_t size);
+#if defined(__x86_64__)
+enum csf_utf8 csf_utf8_check_avx2(const uint8_t *text, size_t size);
+enum csf_utf8 csf_utf8_check_avx512(const uint8_t *text, size_t size);
+#endif
 
 #endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Validation, what no memory access depends on: null counts, nulls where a field forbids them, UTF-8, the spare bytes of views
+ * (formats.md B.11). Everything here has passed csf_validate_memory.
+ */
+#include "arrow/utf8.h"
+#include "arrow/validate.h"
+
+/* Whether a null at row is no value of anybody: an ancestor is null there, or does not reach it. */
+static bool is_hidden(const struct csf_place *at, int64_t row) {
+  for (const struct csf_place *up = at->up; up != NULL && up->field->dictionary == NULL; at = up, up = up->up) {
+    if (up->field->layout == CSF_LAYOUT_FIXED_LIST) row = up->field->width == 0 ? INT64_MAX : row / up->field->width;
+    else if (up->field->layout != CSF_LAYOUT_STRUCT && up->field->layout != CSF_LAYOUT_SPARSE_UNION) return false;
+    row -= up->array->offset;
+    if (row < 0 || row >= up->array->length || csf_row_is_null(up, row)) return true;
+    if (up->field->layout != CSF_LAYOUT_SPARSE_UNION) continue;
+    int8_t id = ((const int8_t *)up->array->buffers[0])[up->array->offset + row];
+    if (id != up->field->type_ids[at->field - up->field->children]) return true;
+  }
+  return false;
+}
+
+static enum colshuf_status check_required(const struct csf_place *at) {
+  const struct ArrowArray *array = at->array;
+  for (int64_t i = 0; i < array->length; i++) {
+    if (csf_row_is_null(at, i) && !is_hidden(at, i)) return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": null in a non-nullable field", i);
+  }
+  return COLSHUF_OK;
+}
+
+/* The entries and keys of a map are never null, whatever the schema says of them. */
+static bool is_required(const struct csf_place *at) {
+  if (!at->field->nullable) return true;
+  const struct csf_place *up = at->up;
+  if (up == NULL) return false;
+  if (up->field->type == CSF_MAP) return true;
+  return up->up != NULL && up->up->field->type == CSF_MAP && at->field == up->field->children;
+}
+
+static enum colshuf_status check_nulls(const struct csf_place *at) {
+  const struct ArrowArray *array = at->array;
+  if (csf_array_validity(at->field, array) == NULL) return COLSHUF_OK;
+  int64_t nulls = csf_array_null_count(at->field, array, 0, array->length);
+  if (array->null_count >= 0 && array->null_count != nulls) {
+    return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "null count %" PRId64 ", but %" PRId64 " nulls", array->null_count, nulls);
+  }
+  return nulls > 0 && is_required(at) ? check_required(at) : COLSHUF_OK;
+}
+
+static inline int64_t offset_at(const uint8_t *offsets, bool wide, int64_t i) {
+  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
+}
+
+static enum colshuf_status fail_text(const struct csf_place *at, const uint8_t *offsets, bool wide, const uint8_t *text) {
+  for (int64_t i = 0; i < at->array->length; i++) {
+    int64_t start = offset_at(offsets, wide, i), end = offset_at(offsets, wide, i + 1);
+    if (csf_utf8_valid(text + start, (size_t)(end - start))) continue;
+    return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": its %" PRId64 " bytes at %" PRId64 " are not UTF-8", i, end - start, start);
+  }
+  return COLSHUF_OK;
+}
+
+/* Whether no offset falls inside a character of well-formed text. Offsets at the very end have no byte to look at. */
+static inline bool start_characters(const uint8_t *offsets, bool wide, int64_t n, const uint8_t *text) {
+  int64_t end = offset_at(offsets, wide, n);
+  while (n > 0 && offset_at(offsets, wide, n - 1) == end) n--;
+  unsigned inside = 0;
+  for (int64_t i = 0; i < n; i++) inside |= (text[offset_at(offsets, wide, i)] & 0xc0) == 0x80;
+  return inside == 0;
+}
+
+/* All texts lie side by side: they are well-formed when the whole is, and each starts with a character. Texts of null rows count. */
+static enum colshuf_status check_texts(const struct csf_place *at, bool wide) {
+  const struct ArrowArray *array = at->array;
+  const uint8_t *offsets = (const uint8_t *)array->buffers[1] + array->offset * (wide ? 8 : 4);
+  const uint8_t *text = array->buffers[2];
+  int64_t start = offset_at(offsets, wide, 0), end = offset_at(offsets, wide, array->length);
+  if (start == end) return COLSHUF_OK;
+  enum csf_utf8 whole = csf_utf8_check(text + start, (size_t)(end - start));
+  if (whole == CSF_UTF8_ASCII) return COLSHUF_OK;
+  bool good = whole == CSF_UTF8_WIDE && (wide ? start_characters(offsets, true, array->length, text)
+                                              : start_characters(offsets, false, array->length, text));
+  return good ? COLSHUF_OK : fail_text(at, offsets, wide, text);
+}
+
+enum { INLINE_VIEW = 12 };
+
+/* The bytes of a view behind an inline value of each length, in its two halves; they must be zero. */
+static const uint64_t spare_low[INLINE_VIEW + 1] = {
+    0xffffffff00000000, 0xffffff0000000000, 0xffff000000000000, 0xff00000000000000, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+static const uint64_t spare_high[INLINE_VIEW + 1] = {
+    UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xffffffffffffff00, 0xffffffffffff0000, 0xffffffffff000000,
+    0xffffffff00000000, 0xffffff0000000000, 0xffff000000000000, 0xff00000000000000, 0};
+
+struct views {
+  const uint8_t *first;
+  const void **data; /* the data buffers */
+  const uint8_t *sizes;
+  int64_t n_data;
+  bool text;    /* UTF-8 is demanded */
+  bool is_ascii; /* of all data buffers it is known already */
+};
+
+static const char *check_inline(const struct views *views, const uint8_t *view, uint32_t length) {
+  uint64_t low = csf_load_u64(view), high = csf_load_u64(view + 8);
+  if (((low & spare_low[length]) | (high & spare_high[length])) != 0) return "spare bytes are not zero";
+  /* The length is ASCII too. */
+  if (!views->text || ((low | high) & 0x8080808080808080u) == 0) return NULL;
+  return csf_utf8_valid(view + 4, length) ? NULL : "is not UTF-8";
+}
+
+static const char *check_far(const struct views *views, const uint8_t *view, uint32_t length) {
+  const uint8_t *data = (const uint8_t *)views->data[csf_load_u32(view + 8)] + csf_load_u32(view + 12);
+  if (csf_load_u32(data) != csf_load_u32(view + 4)) return "prefix is not that of its data";
+  if (!views->text || views->is_ascii) return NULL;
+  return csf_utf8_valid(data, length) ? NULL : "is not UTF-8";
+}
+
+/* One look at the whole of the data buffers is cheaper than one at each text, unless only little of them is used. */
+static bool data_is_ascii(const struct views *views, int64_t n) {
+  int64_t used = 0, size = 0;
+  for (int64_t i = 0; i < views->n_data; i++) size += csf_load_i64(views->sizes + 8 * i) / 4;
+  for (int64_t i = 0; i < n && used < size; i++) {
+    uint32_t length = csf_load_u32(views->first + 16 * i);
+    used += length > INLINE_VIEW ? length : 0;
+  }
+  if (used < size) return false;
+  for (int64_t i = 0; i < views->n_data; i++) {
+    if (csf_utf8_check(views->data[i], (size_t)csf_load_i64(views->sizes + 8 * i)) != CSF_UTF8_ASCII) return false;
+  }
+  return true;
+}
+
+static enum colshuf_status check_views(const struct csf_place *at) {
+  const struct ArrowArray *array = at->array;
+  struct views views = {
+      .first = (const uint8_t *)array->buffers[1] + array->offset * 16,
+      .data = &array->buffers[2],
+      .sizes = array->buffers[array->n_buffers - 1],
+      .n_data = array->n_buffers - 3,
+      .text = at->field->type == CSF_UTF8_VIEW,
+  };
+  views.is_ascii = views.text && data_is_ascii(&views, array->length);
+  const uint8_t *view = views.first;
+  for (int64_t i = 0; i < array->length; i++, view += 16) {
+    uint32_t length = csf_load_u32(view);
+    const char *fault = length <= INLINE_VIEW ? check_inline(&views, view, length) : check_far(&views, view, length);
+    if (fault != NULL) return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": view of %" PRIu32 " bytes: %s", i, length, fault);
+  }
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_validate_full(const struct csf_place *at) {
+  if (at->array->length == 0) return COLSHUF_OK;
+  CSF_TRY(check_nulls(at));
+  switch (at->field->layout) {
+    case CSF_LAYOUT_BINARY32:
+    case CSF_LAYOUT_BINARY64:
+      if (at->field->type != CSF_UTF8 && at->field->type != CSF_LARGE_UTF8) return COLSHUF_OK;
+      return check_texts(at, at->field->layout == CSF_LAYOUT_BINARY64);
+    case CSF_LAYOUT_VIEW:
+      return check_views(at);
+    default:
+      return COLSHUF_OK;
+  }
+}
