@@ -67,6 +67,12 @@ struct csf_divisor csf_divisor_of(uint32_t n) {
 }
 
 static const struct csf_murmur3 *choose(void) {
+#if defined(__x86_64__)
+  if (csf_cpu()->avx512) return &csf_murmur3_avx512;
+  if (csf_cpu()->avx2) return &csf_murmur3_avx2;
+#elif defined(__aarch64__)
+  if (csf_cpu()->neon) return &csf_murmur3_neon;
+#endif
   return &csf_murmur3_scalar;
 }
 
