@@ -6,6 +6,7 @@
 #include "partition/hash.h"
 #include "partition/keys.h"
 #include "partition/murmur3.h"
+#include "partition/range.h"
 #include "partition/round_robin.h"
 
 enum { SPARK_SEED = 42 };
@@ -21,6 +22,7 @@ struct colshuf_partitioner {
   struct csf_keys keys;
   struct csf_buffer scratch;
   struct csf_row_sorter sorter;
+  struct csf_range *range; /* NULL: one partition */
   uint32_t position; /* round robin: of the last row dealt out; wraps as Spark's int does */
 };
 
@@ -77,6 +79,16 @@ static enum colshuf_status init_round_robin(struct colshuf_partitioner *partitio
   return csf_keys_init(&partitioner->keys, schema, NULL, n_columns, CSF_USE_ROW, &partitioner->allocator, err);
 }
 
+static enum colshuf_status init_range(struct colshuf_partitioner *partitioner, const struct ArrowSchema *schema,
+                                      const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
+  if (options->n_keys == 0) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "ranges need at least 1 key");
+  CSF_TRY(key_columns(partitioner, options, CSF_USE_ORDER, schema, err));
+  bool has_bounds = options->bounds != NULL && options->bounds_schema != NULL;
+  if (has_bounds) return csf_range_new(&partitioner->keys, options, &partitioner->allocator, &partitioner->range, err);
+  if (options->n_partitions == 1) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%d ranges need bounds and their schema", options->n_partitions);
+}
+
 static enum colshuf_status init(struct colshuf_partitioner *partitioner, const struct ArrowSchema *schema,
                                 const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
   switch (options->kind) {
@@ -92,7 +104,7 @@ static enum colshuf_status init(struct colshuf_partitioner *partitioner, const s
       CSF_TRY(key_columns(partitioner, options, CSF_USE_ROW, schema, err));
       return check_id_column(&partitioner->keys.columns[0], err);
     case COLSHUF_PARTITION_RANGE:
-      return csf_fail(err, COLSHUF_UNSUPPORTED, "range partitioning is not built yet");
+      return init_range(partitioner, schema, options, err);
   }
   return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there is no partitioning %d", (int)options->kind);
 }
@@ -123,6 +135,7 @@ enum colshuf_status colshuf_partitioner_new(const struct ArrowSchema *schema, co
 void colshuf_partitioner_free(struct colshuf_partitioner *partitioner) {
   if (partitioner == NULL) return;
   struct colshuf_allocator allocator = partitioner->allocator;
+  csf_range_free(partitioner->range);
   csf_keys_clear(&partitioner->keys);
   csf_row_sorter_clear(&partitioner->sorter);
   csf_buffer_clear(&partitioner->scratch);
@@ -189,14 +202,12 @@ static enum colshuf_status ids_given(const struct colshuf_partitioner *partition
 enum colshuf_status colshuf_partitioner_ids(struct colshuf_partitioner *partitioner, const struct ArrowArray *batch, int32_t *ids,
                                             struct colshuf_error *err) {
   CSF_TRY(csf_keys_bind(&partitioner->keys, batch, err));
-  switch (partitioner->kind) {
-    case COLSHUF_PARTITION_ID: return ids_given(partitioner, batch->length, ids, err);
-    case COLSHUF_PARTITION_ROUND_ROBIN:
-      if (!partitioner->by_hash) return ids_round_robin(partitioner, batch->length, ids, err);
-      return ids_by_hash(partitioner, batch->length, ids, err);
-    case COLSHUF_PARTITION_HASH: return ids_by_hash(partitioner, batch->length, ids, err);
-    default: memset(ids, 0, (size_t)batch->length * sizeof *ids); return COLSHUF_OK;
-  }
+  if (partitioner->by_hash) return ids_by_hash(partitioner, batch->length, ids, err);
+  if (partitioner->kind == COLSHUF_PARTITION_ROUND_ROBIN) return ids_round_robin(partitioner, batch->length, ids, err);
+  if (partitioner->kind == COLSHUF_PARTITION_ID) return ids_given(partitioner, batch->length, ids, err);
+  if (partitioner->range != NULL) csf_range_ids(partitioner->range, &partitioner->keys, batch->length, ids);
+  else memset(ids, 0, (size_t)batch->length * sizeof *ids);
+  return COLSHUF_OK;
 }
 
 enum colshuf_status colshuf_murmur3(const struct ArrowSchema *schema, const struct ArrowArray *batch, const int32_t *columns,

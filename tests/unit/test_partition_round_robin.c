@@ -232,7 +232,7 @@ static void rows_depend_on_values_only(void) {
     REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &c_schema, &err));
     int64_t rows[50];
     for (int64_t row = 0; row < batch.length; row++) rows[row] = row;
-    REQUIRE_OK(colshuf_array_take(&c_schema, &batch, rows, batch.length, &test_heap, &copy, &err));
+    REQUIRE_OK(csf_array_take(&schema->root, &batch, rows, batch.length, &test_heap, &copy, &err));
     struct csf_keys a, b;
     struct csf_buffer a_bytes, b_bytes;
     csf_buffer_init(&a_bytes, &test_heap);
