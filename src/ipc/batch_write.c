@@ -116,18 +116,18 @@ static enum colshuf_status write_metadata(struct csf_batch_writer *w, const stru
 }
 
 /* The bytes of a piece's last alignment unit are zeroed first, then the piece is laid over them: that is its padding. */
-static void write_padded(const struct csf_batch_writer *w, const struct csf_piece *piece, uint8_t *body) {
+static void write_padded(const struct csf_batch_writer *w, const struct csf_body_piece *piece, uint8_t *body) {
   uint8_t *target = body + piece->offset;
   if (w->alignment == 8) {
     memset(target + csf_round_up(piece->size, 8) - 8, 0, 8);
   } else {
     memset(target + csf_round_up(piece->size, 64) - 64, 0, 64);
   }
-  csf_piece_write(w, piece, target);
+  csf_body_piece_write(w, piece, target);
 }
 
 static void write_body(const struct csf_batch_writer *w, struct csf_buffer *out) {
-  const struct csf_piece *pieces = (const void *)w->pieces.data;
+  const struct csf_body_piece *pieces = (const void *)w->pieces.data;
   size_t n = w->pieces.size / sizeof *pieces;
   uint8_t *body = out->data + out->size;
   for (size_t i = 0; i < n; i++) write_padded(w, &pieces[i], body);
@@ -135,10 +135,10 @@ static void write_body(const struct csf_batch_writer *w, struct csf_buffer *out)
 }
 
 /* Arrow body compression of one buffer: its size, then the codec's stream, or -1 and the bytes where that is not smaller. */
-static enum colshuf_status compress_piece(struct csf_batch_writer *w, const struct csf_piece *piece, struct colshuf_error *err) {
+static enum colshuf_status compress_piece(struct csf_batch_writer *w, const struct csf_body_piece *piece, struct colshuf_error *err) {
   w->raw.size = 0;
   CSF_TRY(csf_buffer_reserve(&w->raw, (size_t)piece->size, err));
-  csf_piece_write(w, piece, w->raw.data);
+  csf_body_piece_write(w, piece, w->raw.data);
   size_t start = w->body.size;
   int64_t prefix = (int64_t)piece->size;
   CSF_TRY(csf_buffer_append(&w->body, &prefix, sizeof prefix, err));
@@ -156,7 +156,7 @@ static enum colshuf_status compress_piece(struct csf_batch_writer *w, const stru
 
 /* The body is made apart, since its sizes stand in the metadata before it. */
 static enum colshuf_status compress_body(struct csf_batch_writer *w, struct colshuf_error *err) {
-  const struct csf_piece *pieces = (const void *)w->pieces.data;
+  const struct csf_body_piece *pieces = (const void *)w->pieces.data;
   size_t n = w->pieces.size / sizeof *pieces, buffer = 0;
   w->body.size = 0;
   for (size_t i = 0; i < n; i++) {

@@ -34,12 +34,12 @@ enum colshuf_status csf_plan_empty(struct csf_batch_writer *w, struct colshuf_er
   return add_pair(&w->buffers, (int64_t)w->body_size, 0, err);
 }
 
-enum colshuf_status csf_plan_piece(struct csf_batch_writer *w, struct csf_piece *piece, struct colshuf_error *err) {
+enum colshuf_status csf_plan_piece(struct csf_batch_writer *w, struct csf_body_piece *piece, struct colshuf_error *err) {
   if (piece->size == 0) return csf_plan_empty(w, err);
   piece->offset = w->body_size;
   piece->buffer = (uint32_t)(w->buffers.size / 16);
   CSF_TRY(add_pair(&w->buffers, (int64_t)w->body_size, (int64_t)piece->size, err));
-  struct csf_piece *place = extend(&w->pieces, sizeof *place, err);
+  struct csf_body_piece *place = extend(&w->pieces, sizeof *place, err);
   if (place == NULL) return COLSHUF_NO_MEMORY;
   *place = *piece;
   w->body_size += csf_round_up(piece->size, w->alignment);
@@ -47,13 +47,13 @@ enum colshuf_status csf_plan_piece(struct csf_batch_writer *w, struct csf_piece 
 }
 
 static enum colshuf_status plan_copy(struct csf_batch_writer *w, const void *source, int64_t size, struct colshuf_error *err) {
-  struct csf_piece piece = {.op = CSF_PIECE_COPY, .source = source, .size = (uint64_t)size};
+  struct csf_body_piece piece = {.op = CSF_PIECE_COPY, .source = source, .size = (uint64_t)size};
   return csf_plan_piece(w, &piece, err);
 }
 
 static enum colshuf_status plan_bits(struct csf_batch_writer *w, const void *bits, int64_t row, int64_t n,
                                      struct colshuf_error *err) {
-  struct csf_piece piece = {.op = CSF_PIECE_BITS, .source = bits, .first = row, .count = n};
+  struct csf_body_piece piece = {.op = CSF_PIECE_BITS, .source = bits, .first = row, .count = n};
   piece.size = (uint64_t)csf_bit_bytes(n);
   piece.raw = w->always_validity;
   return csf_plan_piece(w, &piece, err);
@@ -67,7 +67,7 @@ static enum colshuf_status plan_validity(struct csf_batch_writer *w, const struc
   CSF_TRY(add_pair(&w->nodes, n, nulls, err));
   if (nulls > 0) return plan_bits(w, validity, row, n, err);
   if (!w->always_validity) return csf_plan_empty(w, err);
-  struct csf_piece ones = {.op = CSF_PIECE_ONES, .size = (uint64_t)csf_bit_bytes(n)};
+  struct csf_body_piece ones = {.op = CSF_PIECE_ONES, .size = (uint64_t)csf_bit_bytes(n)};
   return csf_plan_piece(w, &ones, err);
 }
 
@@ -78,7 +78,7 @@ static int64_t offset_at(const uint8_t *offsets, int width, int64_t i) {
 /* Offsets of rows [row, row + n), and what they span. */
 static enum colshuf_status plan_offsets(struct csf_batch_writer *w, const struct ArrowArray *array, int width, int64_t row,
                                         int64_t n, int64_t *begin, int64_t *end, struct colshuf_error *err) {
-  struct csf_piece piece = {.op = CSF_PIECE_ZEROS, .size = (uint64_t)width};
+  struct csf_body_piece piece = {.op = CSF_PIECE_ZEROS, .size = (uint64_t)width};
   *begin = *end = 0;
   if (n == 0) return csf_plan_piece(w, &piece, err);
   const uint8_t *offsets = array->buffers[1];

@@ -5,7 +5,7 @@
 
 #include "ipc/batch_write.h"
 
-enum csf_piece_op {
+enum csf_body_piece_op {
   CSF_PIECE_COPY,       /* size bytes from source */
   CSF_PIECE_ONES,       /* size bytes of ones */
   CSF_PIECE_ZEROS,
@@ -22,14 +22,14 @@ enum csf_piece_op {
   CSF_PIECE_VIEW_DATA   /* the bytes of long views, one after another */
 };
 
-struct csf_piece {
+struct csf_body_piece {
   uint64_t offset; /* in the body */
   uint64_t size;   /* > 0 */
   const uint8_t *source;
   int64_t first, count, base, limit;
   const struct ArrowArray *array;
   const struct csf_field *field;
-  enum csf_piece_op op;
+  enum csf_body_piece_op op;
   int32_t width;
   bool raw;
   uint32_t buffer; /* its place among the message's buffers */
@@ -56,7 +56,7 @@ enum colshuf_status csf_plan_run_end(struct csf_batch_writer *writer, const stru
 
 /* Adds a buffer without bytes, or one filled by piece (offset is set here). */
 enum colshuf_status csf_plan_empty(struct csf_batch_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
-enum colshuf_status csf_plan_piece(struct csf_batch_writer *writer, struct csf_piece *piece, struct colshuf_error *err)
+enum colshuf_status csf_plan_piece(struct csf_batch_writer *writer, struct csf_body_piece *piece, struct colshuf_error *err)
     COLSHUF_MUST_USE;
 
 /* Whether row (counted from the start of the buffers) is null by a bitmap that may be NULL. */
@@ -65,6 +65,6 @@ static inline bool csf_row_is_null(const uint8_t *validity, int64_t row) {
 }
 
 /* Writes a piece's size bytes to target. */
-void csf_piece_write(const struct csf_batch_writer *writer, const struct csf_piece *piece, uint8_t *target);
+void csf_body_piece_write(const struct csf_batch_writer *writer, const struct csf_body_piece *piece, uint8_t *target);
 
 #endif

@@ -3,7 +3,7 @@
 #include "ipc/body_plan.h"
 #include "ipc/lengths.h"
 
-static void write_bits(const struct csf_piece *piece, uint8_t *target) {
+static void write_bits(const struct csf_body_piece *piece, uint8_t *target) {
   if (piece->first % 8 == 0) {
     memcpy(target, piece->source + piece->first / 8, piece->size);
     if (piece->raw) return;
@@ -19,7 +19,7 @@ static void write_bits(const struct csf_piece *piece, uint8_t *target) {
 typedef int32_t lanes32 __attribute__((vector_size(16)));
 typedef int64_t lanes64 __attribute__((vector_size(16)));
 
-static void write_offsets32(const struct csf_piece *piece, uint8_t *target) {
+static void write_offsets32(const struct csf_body_piece *piece, uint8_t *target) {
   int32_t base = (int32_t)piece->base;
   int64_t i = 0;
   for (; i + 4 <= piece->count; i += 4) {
@@ -31,7 +31,7 @@ static void write_offsets32(const struct csf_piece *piece, uint8_t *target) {
   for (; i < piece->count; i++) csf_store_i32(target + 4 * i, csf_load_i32(piece->source + 4 * i) - base);
 }
 
-static void write_offsets64(const struct csf_piece *piece, uint8_t *target) {
+static void write_offsets64(const struct csf_body_piece *piece, uint8_t *target) {
   int64_t i = 0;
   for (; i + 2 <= piece->count; i += 2) {
     lanes64 lanes;
@@ -51,7 +51,7 @@ static void store_value(uint8_t *values, int32_t width, int64_t i, int64_t value
   memcpy(values + i * width, &value, (size_t)width);
 }
 
-static void write_run_ends(const struct csf_piece *piece, uint8_t *target) {
+static void write_run_ends(const struct csf_body_piece *piece, uint8_t *target) {
   for (int64_t i = 0; i < piece->count; i++) {
     int64_t end = load_value(piece->source, piece->width, i);
     store_value(target, piece->width, i, (end < piece->limit ? end : piece->limit) - piece->base);
@@ -62,7 +62,7 @@ static const uint8_t *validity_of(const struct ArrowArray *array) {
   return array->null_count == 0 ? NULL : array->buffers[0];
 }
 
-static void write_list_view(const struct csf_piece *piece, uint8_t *target) {
+static void write_list_view(const struct csf_body_piece *piece, uint8_t *target) {
   const uint8_t *validity = validity_of(piece->array);
   for (int64_t i = 0; i < piece->count; i++) {
     int64_t row = piece->first + i;
@@ -75,7 +75,7 @@ static void write_list_view(const struct csf_piece *piece, uint8_t *target) {
   }
 }
 
-static void write_union_offsets(const struct csf_batch_writer *w, const struct csf_piece *piece, uint8_t *target) {
+static void write_union_offsets(const struct csf_batch_writer *w, const struct csf_body_piece *piece, uint8_t *target) {
   const uint8_t *bases = w->scratch.data + piece->base;
   const int8_t *ids = piece->array->buffers[0];
   const uint8_t *offsets = piece->array->buffers[1];
@@ -85,7 +85,7 @@ static void write_union_offsets(const struct csf_batch_writer *w, const struct c
   }
 }
 
-static void write_views(const struct csf_piece *piece, uint8_t *target) {
+static void write_views(const struct csf_body_piece *piece, uint8_t *target) {
   const uint8_t *validity = validity_of(piece->array);
   const uint8_t *views = piece->array->buffers[1];
   int32_t used = 0;
@@ -104,7 +104,7 @@ static void write_views(const struct csf_piece *piece, uint8_t *target) {
   }
 }
 
-static void write_view_data(const struct csf_piece *piece, uint8_t *target) {
+static void write_view_data(const struct csf_body_piece *piece, uint8_t *target) {
   const uint8_t *validity = validity_of(piece->array);
   const uint8_t *views = piece->array->buffers[1];
   for (int64_t row = piece->first; row < piece->first + piece->count; row++) {
@@ -117,7 +117,7 @@ static void write_view_data(const struct csf_piece *piece, uint8_t *target) {
   }
 }
 
-void csf_piece_write(const struct csf_batch_writer *w, const struct csf_piece *piece, uint8_t *target) {
+void csf_body_piece_write(const struct csf_batch_writer *w, const struct csf_body_piece *piece, uint8_t *target) {
   switch (piece->op) {
     case CSF_PIECE_COPY: memcpy(target, piece->source, piece->size); return;
     case CSF_PIECE_ONES: memset(target, 0xff, piece->size); return;

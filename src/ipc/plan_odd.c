@@ -40,12 +40,12 @@ static enum colshuf_status used_view_bytes(const struct ArrowArray *array, int64
 static enum colshuf_status plan_views_whole(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
                                             struct colshuf_error *err) {
   int64_t n_data = n == 0 ? 0 : view_n_data(array);
-  struct csf_piece piece = {.op = CSF_PIECE_COPY, .size = 16 * (uint64_t)n};
+  struct csf_body_piece piece = {.op = CSF_PIECE_COPY, .size = 16 * (uint64_t)n};
   if (n > 0) piece.source = (const uint8_t *)array->buffers[1] + 16 * row;
   CSF_TRY(csf_plan_piece(w, &piece, err));
   for (int64_t i = 0; i < n_data; i++) {
     int64_t size = csf_load_i64(view_sizes(array) + i);
-    struct csf_piece data = {.op = CSF_PIECE_COPY, .source = array->buffers[2 + i], .size = size < 0 ? 0 : (uint64_t)size};
+    struct csf_body_piece data = {.op = CSF_PIECE_COPY, .source = array->buffers[2 + i], .size = size < 0 ? 0 : (uint64_t)size};
     CSF_TRY(csf_plan_piece(w, &data, err));
   }
   return csf_buffer_append(&w->variadic, &n_data, sizeof n_data, err);
@@ -53,11 +53,11 @@ static enum colshuf_status plan_views_whole(struct csf_batch_writer *w, const st
 
 static enum colshuf_status plan_views_gathered(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
                                                int64_t used, struct colshuf_error *err) {
-  struct csf_piece views = {.op = CSF_PIECE_VIEWS, .array = array, .first = row, .count = n, .size = 16 * (uint64_t)n};
+  struct csf_body_piece views = {.op = CSF_PIECE_VIEWS, .array = array, .first = row, .count = n, .size = 16 * (uint64_t)n};
   CSF_TRY(csf_plan_piece(w, &views, err));
   int64_t n_data = used > 0;
   if (used > 0) {
-    struct csf_piece data = {.op = CSF_PIECE_VIEW_DATA, .array = array, .first = row, .count = n, .size = (uint64_t)used};
+    struct csf_body_piece data = {.op = CSF_PIECE_VIEW_DATA, .array = array, .first = row, .count = n, .size = (uint64_t)used};
     CSF_TRY(csf_plan_piece(w, &data, err));
   }
   return csf_buffer_append(&w->variadic, &n_data, sizeof n_data, err);
@@ -102,9 +102,9 @@ static enum colshuf_status list_view_range(const struct ArrowArray *array, int w
   return COLSHUF_OK;
 }
 
-static enum colshuf_status plan_list_view_buffer(struct csf_batch_writer *w, const struct csf_piece *common,
-                                                 enum csf_piece_op op, int buffer, bool whole, struct colshuf_error *err) {
-  struct csf_piece piece = *common;
+static enum colshuf_status plan_list_view_buffer(struct csf_batch_writer *w, const struct csf_body_piece *common,
+                                                 enum csf_body_piece_op op, int buffer, bool whole, struct colshuf_error *err) {
+  struct csf_body_piece piece = *common;
   piece.op = whole ? CSF_PIECE_COPY : op;
   piece.size = (uint64_t)piece.count * (uint64_t)piece.width;
   if (whole && piece.size > 0) piece.source = (const uint8_t *)piece.array->buffers[buffer] + piece.first * piece.width;
@@ -122,7 +122,7 @@ enum colshuf_status csf_plan_list_view(struct csf_batch_writer *w, const struct 
   } else if (n > 0) {
     end = n_values;
   }
-  struct csf_piece common = {.array = array, .first = row, .count = n, .base = begin, .width = width};
+  struct csf_body_piece common = {.array = array, .first = row, .count = n, .base = begin, .width = width};
   CSF_TRY(plan_list_view_buffer(w, &common, CSF_PIECE_LIST_VIEW, 1, whole, err));
   CSF_TRY(plan_list_view_buffer(w, &common, CSF_PIECE_LIST_SIZES, 2, whole, err));
   return csf_plan_array(w, &field->children[0], array->children[0], begin, end - begin, err);
@@ -153,7 +153,7 @@ static enum colshuf_status union_ranges(const struct csf_field *field, const str
 
 static enum colshuf_status plan_union_offsets(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
                                               const struct child_range ranges[128], struct colshuf_error *err) {
-  struct csf_piece piece = {.op = CSF_PIECE_UNION, .array = array, .first = row, .count = n, .size = 4 * (uint64_t)n};
+  struct csf_body_piece piece = {.op = CSF_PIECE_UNION, .array = array, .first = row, .count = n, .size = 4 * (uint64_t)n};
   piece.base = (int64_t)w->scratch.size;
   for (int i = 0; i < 128; i++) {
     int32_t base = ranges[i].begin < ranges[i].end ? ranges[i].begin : 0;
@@ -166,7 +166,7 @@ enum colshuf_status csf_plan_dense_union(struct csf_batch_writer *w, const struc
                                          int64_t row, int64_t n, struct colshuf_error *err) {
   struct child_range ranges[128];
   CSF_TRY(union_ranges(field, array, row, n, ranges, err));
-  struct csf_piece ids = {.op = CSF_PIECE_COPY, .size = (uint64_t)n};
+  struct csf_body_piece ids = {.op = CSF_PIECE_COPY, .size = (uint64_t)n};
   if (n > 0) ids.source = (const uint8_t *)array->buffers[0] + row;
   CSF_TRY(csf_plan_piece(w, &ids, err));
   CSF_TRY(plan_union_offsets(w, array, row, n, ranges, err));
@@ -212,7 +212,7 @@ enum colshuf_status csf_plan_run_end(struct csf_batch_writer *w, const struct cs
   CSF_TRY(csf_plan_array(w, &field->children[0], run_ends, first, n_runs, err));
   if (n_runs > 0) {
     /* The plan just made copies the run ends as they are: its last piece is theirs. */
-    struct csf_piece *piece = (struct csf_piece *)(void *)(w->pieces.data + w->pieces.size) - 1;
+    struct csf_body_piece *piece = (struct csf_body_piece *)(void *)(w->pieces.data + w->pieces.size) - 1;
     piece->op = CSF_PIECE_RUN_ENDS;
     piece->width = width;
     piece->count = n_runs;

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "arrow/gather.h"
+#include "block/block_format.h"
+#include "block/compat.h"
+#include "block/reindex.h"
+#include "ipc/batch_write.h"
+#include "ipc/message.h"
+#include "ipc/schema_message.h"
+
+/* A column on its way from the caller's batch into the block. */
+struct column {
+  enum csf_column_change change;
+  struct csf_reindex reindex;
+  struct ArrowArray unpacked; /* owned */
+  struct ArrowArray array;    /* what is written: rows of the block alone, offset as it may be; not owned */
+};
+
+struct colshuf_block_encoder {
+  struct colshuf_allocator allocator;
+  struct colshuf_block_encoder_options options;
+  struct csf_schema *schema; /* the caller's */
+  struct csf_schema *wire;   /* as it stands in blocks */
+  struct column *columns;
+  struct ArrowArray **children; /* &columns[i].array */
+  bool changes;              /* some column is not written as it comes */
+  bool lengths;
+  struct csf_codec *codec;
+  struct csf_batch_writer writer;
+  struct csf_buffer schema_message; /* written once, replayed in every block */
+  struct csf_buffer stream;  /* the IPC stream to be compressed */
+  struct csf_buffer block;
+};
+
+/* --- opening --- */
+
+static enum colshuf_status plan_columns(struct colshuf_block_encoder *e, struct colshuf_error *err) {
+  int32_t n = e->schema->root.n_children;
+  if (n == 0) return COLSHUF_OK;
+  e->columns = csf_alloc_zero(&e->allocator, (size_t)n * sizeof *e->columns);
+  e->children = csf_alloc(&e->allocator, (size_t)n * sizeof *e->children);
+  if (e->columns == NULL || e->children == NULL) return csf_fail_memory(err, (size_t)n * sizeof *e->columns);
+  for (int32_t i = 0; i < n; i++) {
+    struct column *column = &e->columns[i];
+    csf_reindex_init(&column->reindex, &e->allocator);
+    e->children[i] = &column->array;
+  }
+  for (int32_t i = 0; i < n; i++) {
+    const struct csf_field *field = &e->schema->root.children[i];
+    struct column *column = &e->columns[i];
+    CSF_TRY(csf_compat_column(e->options.compat, field, i, &column->change, err));
+    /* Also where nothing must change, a dictionary may hold more than a block needs. */
+    if (column->change == CSF_COLUMN_KEEP && field->dictionary != NULL) column->change = CSF_COLUMN_REINDEX;
+    e->changes |= column->change != CSF_COLUMN_KEEP;
+  }
+  return COLSHUF_OK;
+}
+
+static bool comet(const struct colshuf_block_encoder *e) {
+  return e->options.compat != COLSHUF_COMPAT_ARROW;
+}
+
+static enum colshuf_status make_wire_schema(struct colshuf_block_encoder *e, struct colshuf_error *err) {
+  e->wire = csf_schema_new(&e->allocator);
+  if (e->wire == NULL || !csf_field_copy(&e->wire->arena, &e->schema->root, &e->wire->root)) return csf_fail_memory(err, 0);
+  for (int32_t i = 0; comet(e) && i < e->wire->root.n_children; i++) {
+    csf_column_change_field(&e->wire->root.children[i], e->columns[i].change);
+  }
+  CSF_TRY(csf_schema_finish(e->wire, NULL, err));
+  csf_schema_number_dictionaries(e->wire);
+  return csf_schema_message_write(e->wire, e->writer.alignment, &e->schema_message, err);
+}
+
+/* Whether offsets go out as lengths: formats.md A.11. Without a codec nothing would shrink. */
+static enum colshuf_status choose_lengths(struct colshuf_block_encoder *e, struct colshuf_error *err) {
+  bool has_offsets, possible = csf_schema_takes_lengths(e->wire, &has_offsets);
+  if (e->options.offsets == COLSHUF_OFFSETS_LENGTHS) {
+    if (e->options.compat == COLSHUF_COMPAT_COMET_1_1) {
+      return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "offsets as lengths: Comet before 1.2.0 does not read them");
+    }
+    if (!possible) {
+      return csf_fail(err, COLSHUF_UNSUPPORTED, "offsets as lengths: not with a dictionary or a view in the schema");
+    }
+    e->lengths = true;
+  } else if (e->options.offsets == COLSHUF_OFFSETS_AUTO) {
+    e->lengths = possible && has_offsets && e->options.compat != COLSHUF_COMPAT_COMET_1_1 && e->options.codec != COLSHUF_NONE;
+  }
+  e->writer.offsets_as_lengths = e->lengths;
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status check_options(const struct colshuf_block_encoder_options *options, struct colshuf_error *err) {
+  CSF_TRY(csf_codec_check(options->codec, options->level, err));
+  if ((unsigned)options->compat > COLSHUF_COMPAT_ARROW || (unsigned)options->offsets > COLSHUF_OFFSETS_LENGTHS ||
+      (unsigned)options->layout > COLSHUF_LAYOUT_ARROW_RS || (unsigned)options->dictionary > COLSHUF_DICTIONARY_OFF) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "block encoder options: compat %d, offsets %d, layout %d, dictionary %d",
+                    options->compat, options->offsets, options->layout, options->dictionary);
+  }
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status open_encoder(struct colshuf_block_encoder *e, const struct ArrowSchema *schema, struct colshuf_error *err) {
+  CSF_TRY(check_options(&e->options, err));
+  CSF_TRY(csf_schema_import(schema, &e->allocator, NULL, &e->schema, err));
+  bool arrow_rs = e->options.layout == COLSHUF_LAYOUT_ARROW_RS;
+  e->writer.always_validity = arrow_rs;
+  e->writer.alignment = arrow_rs || e->options.codec == COLSHUF_NONE ? 64 : 8;
+  e->writer.max_body_size = CSF_BLOCK_MAX_LENGTH;
+  CSF_TRY(plan_columns(e, err));
+  CSF_TRY(make_wire_schema(e, err));
+  CSF_TRY(choose_lengths(e, err));
+  return csf_codec_new(&e->allocator, &e->codec, err);
+}
+
+enum colshuf_status colshuf_block_encoder_new(const struct ArrowSchema *schema, const struct colshuf_block_encoder_options *options,
+                                              struct colshuf_block_encoder **out, struct colshuf_error *err) {
+  static const struct colshuf_block_encoder_options defaults;
+  if (options == NULL) options = &defaults;
+  if (schema == NULL || out == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a block encoder needs a schema");
+  struct colshuf_allocator allocator = csf_allocator(&options->allocator);
+  struct colshuf_block_encoder *e = csf_alloc_zero(&allocator, sizeof *e);
+  if (e == NULL) return csf_fail_memory(err, sizeof *e);
+  e->allocator = allocator;
+  e->options = *options;
+  csf_batch_writer_init(&e->writer, &allocator);
+  csf_buffer_init(&e->schema_message, &allocator);
+  csf_buffer_init(&e->stream, &allocator);
+  csf_buffer_init(&e->block, &allocator);
+  enum colshuf_status status = open_encoder(e, schema, err);
+  if (status != COLSHUF_OK) {
+    colshuf_block_encoder_free(e);
+    return status;
+  }
+  *out = e;
+  return COLSHUF_OK;
+}
+
+static void release_unpacked(struct column *column) {
+  if (column->unpacked.release != NULL) column->unpacked.release(&column->unpacked);
+}
+
+void colshuf_block_encoder_free(struct colshuf_block_encoder *e) {
+  if (e == NULL) return;
+  struct colshuf_allocator allocator = e->allocator;
+  size_t n = e->schema == NULL ? 0 : (size_t)e->schema->root.n_children;
+  for (size_t i = 0; e->columns != NULL && i < n; i++) {
+    csf_reindex_clear(&e->columns[i].reindex);
+    release_unpacked(&e->columns[i]);
+  }
+  csf_free(&allocator, e->columns, n * sizeof *e->columns);
+  csf_free(&allocator, e->children, n * sizeof *e->children);
+  csf_schema_release(e->schema);
+  csf_schema_release(e->wire);
+  csf_codec_free(e->codec);
+  csf_batch_writer_clear(&e->writer);
+  csf_buffer_clear(&e->schema_message);
+  csf_buffer_clear(&e->stream);
+  csf_buffer_clear(&e->block);
+  csf_free(&allocator, e, sizeof *e);
+}
+
+/* --- encoding --- */
+
+static enum colshuf_status change_column(struct colshuf_block_encoder *e, int32_t i, const struct ArrowArray *array, int64_t start,
+                                         int64_t length, struct colshuf_error *err) {
+  struct column *column = &e->columns[i];
+  const struct csf_field *field = &e->schema->root.children[i];
+  if (column->change == CSF_COLUMN_REINDEX) {
+    int32_t width = comet(e) ? 4 : field->width;
+    return csf_reindex_column(&column->reindex, field, array, start, length, width, comet(e), &column->array, err);
+  }
+  if (column->change == CSF_COLUMN_UNPACK) {
+    struct csf_piece piece = {.field = field, .array = array, .start = start, .length = length};
+    release_unpacked(column);
+    CSF_TRY(csf_array_gather(&e->wire->root.children[i], &piece, 1, &e->allocator, &column->unpacked, err));
+    column->array = column->unpacked;
+    return COLSHUF_OK;
+  }
+  column->array = *array;
+  column->array.offset += start;
+  column->array.length = length;
+  if (array->null_count > 0) column->array.null_count = -1;
+  return COLSHUF_OK;
+}
+
+/* The rows as they are to be written: *changed refers to the columns' own arrays. */
+static enum colshuf_status change_columns(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start,
+                                          int64_t length, struct ArrowArray *changed, struct colshuf_error *err) {
+  int32_t n = e->schema->root.n_children;
+  for (int32_t i = 0; i < n; i++) {
+    enum colshuf_status status = change_column(e, i, batch->children[i], batch->offset + start, length, err);
+    if (status != COLSHUF_OK) {
+      return csf_fail_context(err, status, "column %" PRId32 " \"%s\"", i, e->schema->root.children[i].name);
+    }
+  }
+  *changed = (struct ArrowArray){.length = length, .n_children = n, .children = e->children};
+  return COLSHUF_OK;
+}
+
+/* Appends the IPC stream of one record batch to *out. */
+static enum colshuf_status append_stream(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start,
+                                         int64_t length, struct csf_buffer *out, struct colshuf_error *err) {
+  CSF_TRY(csf_buffer_append(out, e->schema_message.data, e->schema_message.size, err));
+  if (e->wire->has_dictionary) CSF_TRY(csf_dictionaries_write(&e->writer, &e->wire->root, batch, out, err));
+  CSF_TRY(csf_batch_write(&e->writer, &e->wire->root, batch, start, length, out, err));
+  return csf_buffer_append(out, csf_end_marker, sizeof csf_end_marker, err);
+}
+
+static enum colshuf_status fill_block(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start,
+                                      int64_t length, struct colshuf_error *err) {
+  e->block.size = 0;
+  CSF_TRY(csf_buffer_append_zero(&e->block, COLSHUF_BLOCK_HEADER_SIZE, err));
+  if (e->options.codec == COLSHUF_NONE) return append_stream(e, batch, start, length, &e->block, err);
+  e->stream.size = 0;
+  CSF_TRY(append_stream(e, batch, start, length, &e->stream, err));
+  struct csf_span stream = {e->stream.data, e->stream.size};
+  return csf_codec_compress(e->codec, e->options.codec, e->options.level, stream, &e->block, err);
+}
+
+static enum colshuf_status encode(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start, int64_t length,
+                                  struct colshuf_error *err) {
+  struct ArrowArray changed;
+  if (e->changes) {
+    CSF_TRY(change_columns(e, batch, start, length, &changed, err));
+    batch = &changed;
+    start = 0;
+  }
+  CSF_TRY(fill_block(e, batch, start, length, err));
+  if (e->block.size - 8 > CSF_BLOCK_MAX_LENGTH) {
+    return csf_fail(err, COLSHUF_LIMIT, "a block of %zu bytes, more than %" PRIu64, e->block.size, CSF_BLOCK_MAX_LENGTH + 8);
+  }
+  csf_block_header_write(e->block.data, e->block.size, (uint64_t)e->wire->root.n_children, e->options.codec, e->lengths);
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status check_batch(const struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t offset,
+                                       int64_t length, struct colshuf_error *err) {
+  CSF_TRY(csf_array_import_check(&e->schema->root, batch, err));
+  if (offset < 0 || length < 0 || offset > batch->length || length > batch->length - offset) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "rows %" PRId64 " + %" PRId64 " of a batch of %" PRId64, offset, length,
+                    batch->length);
+  }
+  if (csf_array_null_count(&e->schema->root, batch, offset, length) > 0) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a batch is a struct without nulls");
+  }
+  return COLSHUF_OK;
+}
+
+enum colshuf_status colshuf_block_encoder_encode(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t offset,
+                                                 int64_t length, const uint8_t **block, size_t *size, struct colshuf_error *err) {
+  if (e == NULL || batch == NULL || block == NULL || size == NULL) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "no encoder, no batch or no place for the block");
+  }
+  CSF_TRY(check_batch(e, batch, offset, length, err));
+  if (length == 0) {
+    *block = NULL;
+    *size = 0;
+    return COLSHUF_OK;
+  }
+  CSF_TRY(encode(e, batch, offset, length, err));
+  *block = e->block.data;
+  *size = e->block.size;
+  return COLSHUF_OK;
+}
