@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,10 +28,30 @@ const char *colshuf_status_name(enum colshuf_status status) {
   return i < sizeof status_names / sizeof status_names[0] ? status_names[i] : "unknown";
 }
 
-/* Input decides parts of a message (names, paths): control characters would let it forge lines on a terminal. */
+/* Bytes of the UTF-8 sequence at text, 0 when there is none (RFC 3629: no overlong forms, no surrogates). */
+static size_t sequence_at(const unsigned char *text) {
+  unsigned char a = text[0];
+  if (a < 0x80) return 1;
+  size_t size = a >= 0xf0 ? 4 : a >= 0xe0 ? 3 : 2;
+  if (a < 0xc2 || a > 0xf4) return 0;
+  for (size_t i = 1; i < size; i++) {
+    if ((text[i] & 0xc0) != 0x80) return 0; /* the final NUL ends it here as well */
+  }
+  bool overlong = (a == 0xe0 && text[1] < 0xa0) || (a == 0xf0 && text[1] < 0x90);
+  bool no_character = (a == 0xed && text[1] > 0x9f) || (a == 0xf4 && text[1] > 0x8f);
+  return overlong || no_character ? 0 : size;
+}
+
+/*
+ * Input decides parts of a message (names, paths): control characters would let it forge lines on a terminal, and a name that is not
+ * UTF-8, or cut in the middle of a character, would make the whole text unreadable to those who must decode it.
+ */
 static void make_one_line(char *text) {
-  for (; *text != '\0'; text++) {
-    if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+  for (size_t i = 0; text[i] != '\0';) {
+    size_t size = sequence_at((const unsigned char *)text + i);
+    bool control = (unsigned char)text[i] < 0x20 || text[i] == 0x7f;
+    if (size == 0 || control) text[i] = '?';
+    i += size == 0 ? 1 : size;
   }
 }
 
@@ -80,6 +101,7 @@ enum colshuf_status csf_fail_context(struct colshuf_error *err, enum colshuf_sta
   err->message[shift + keep] = '\0';
   memcpy(err->message, context, (size_t)used);
   memcpy(err->message + used, ": ", 2);
+  make_one_line(err->message); /* the end may have been cut */
   return status;
 }
 

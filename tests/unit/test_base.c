@@ -11,6 +11,14 @@ static void a_message_is_one_line_and_keeps_its_context(void) {
   CHECK_INT(csf_fail(NULL, COLSHUF_IO, "nobody listens"), COLSHUF_IO);
 }
 
+static void a_message_is_utf8_whatever_it_quotes(void) {
+  struct colshuf_error err;
+  CHECK_INT(csf_fail(&err, COLSHUF_CORRUPT, "%s", "name \xc3\xa9\xf0\x9f\x98\x80 \xff\xc0\x80 \xed\xa0\x80 \xe2\x82"), COLSHUF_CORRUPT);
+  CHECK_STRING(err.message, "name \xc3\xa9\xf0\x9f\x98\x80 ??? ??? ??");
+  CHECK_INT(csf_fail(&err, COLSHUF_CORRUPT, "%.3s", "ab\xc3\xa9"), COLSHUF_CORRUPT);
+  CHECK_STRING(err.message, "ab?");
+}
+
 static void a_buffer_keeps_its_content_when_it_grows_and_when_it_cannot(void) {
   struct colshuf_error err;
   struct csf_buffer buffer;
@@ -61,6 +69,7 @@ static void an_arena_survives_every_refusal(void) {
 
 static const struct test_case tests[] = {
     TEST(a_message_is_one_line_and_keeps_its_context),
+    TEST(a_message_is_utf8_whatever_it_quotes),
     TEST(a_buffer_keeps_its_content_when_it_grows_and_when_it_cannot),
     TEST(bits_are_copied_at_every_pair_of_offsets),
     TEST(an_arena_survives_every_refusal),
