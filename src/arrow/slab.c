@@ -210,8 +210,9 @@ enum colshuf_status csf_array_shape_new(const struct colshuf_allocator *wanted, 
   shape->n_dictionaries = shape->counts.arrays - 1 - shape->counts.children;
   shape->image = new_slab(&allocator, &shape->counts, 0, NULL);
   if (shape->image == NULL) {
+    size_t size = tables_size(&shape->counts);
     csf_free(&allocator, shape, sizeof *shape);
-    return csf_fail_memory(err, tables_size(&shape->counts));
+    return csf_fail_memory(err, size);
   }
   lay_out_tree(shape->image, field, &shape->counts, with_dictionaries);
   *out = shape;

@@ -62,7 +62,9 @@ AVX512 enum csf_utf8 csf_utf8_check_avx512(const uint8_t *text, size_t size) {
   }
   for (; size - i >= 64; i += 64) take(&state, _mm512_loadu_si512(text + i));
   /* Fewer than 64 bytes: the zeros behind them end what was left open. Masked bytes are not touched. */
-  take(&state, _mm512_maskz_loadu_epi8((__mmask64)_bzhi_u64(UINT64_MAX, (unsigned)(size - i)), text + i));
+  __m512i rest = _mm512_setzero_si512();
+  if (size > i) rest = _mm512_maskz_loadu_epi8((__mmask64)_bzhi_u64(UINT64_MAX, (unsigned)(size - i)), text + i);
+  take(&state, rest);
   if (_mm512_test_epi8_mask(state.errors, state.errors) != 0) return CSF_UTF8_BROKEN;
   return _mm512_movepi8_mask(state.seen) == 0 ? CSF_UTF8_ASCII : CSF_UTF8_WIDE;
 }

@@ -60,13 +60,26 @@ static enum colshuf_status fail_text(const struct csf_place *at, const uint8_t *
   return COLSHUF_OK;
 }
 
+/* Negative where byte continues a character: those alone lie below -64 when read as signed. */
+static inline int continues(const uint8_t *text, int64_t offset) {
+  return (int8_t)text[offset] + 64;
+}
+
 /* Whether no offset falls inside a character of well-formed text. Offsets at the very end have no byte to look at. */
-static inline bool start_characters(const uint8_t *offsets, bool wide, int64_t n, const uint8_t *text) {
-  int64_t end = offset_at(offsets, wide, n);
+static bool start_characters(const uint8_t *offsets, bool wide, int64_t n, const uint8_t *text) {
+  int64_t end = offset_at(offsets, wide, n), i = 0;
   while (n > 0 && offset_at(offsets, wide, n - 1) == end) n--;
-  unsigned inside = 0;
-  for (int64_t i = 0; i < n; i++) inside |= (text[offset_at(offsets, wide, i)] & 0xc0) == 0x80;
-  return inside == 0;
+  int inside = 0;
+  if (wide) {
+    for (; i < n; i++) inside |= continues(text, csf_load_i64(offsets + 8 * i));
+    return inside >= 0;
+  }
+  for (; i + 2 <= n; i += 2) { /* two at a load: offsets are known not to be negative */
+    uint64_t two = csf_load_u64(offsets + 4 * i);
+    inside |= continues(text, (int64_t)(two & UINT32_MAX)) | continues(text, (int64_t)(two >> 32));
+  }
+  if (i < n) inside |= continues(text, csf_load_i32(offsets + 4 * i));
+  return inside >= 0;
 }
 
 /* All texts lie side by side: they are well-formed when the whole is, and each starts with a character. Texts of null rows count. */
@@ -78,8 +91,7 @@ static enum colshuf_status check_texts(const struct csf_place *at, bool wide) {
   if (start == end) return COLSHUF_OK;
   enum csf_utf8 whole = csf_utf8_check(text + start, (size_t)(end - start));
   if (whole == CSF_UTF8_ASCII) return COLSHUF_OK;
-  bool good = whole == CSF_UTF8_WIDE && (wide ? start_characters(offsets, true, array->length, text)
-                                              : start_characters(offsets, false, array->length, text));
+  bool good = whole == CSF_UTF8_WIDE && start_characters(offsets, wide, array->length, text);
   return good ? COLSHUF_OK : fail_text(at, offsets, wide, text);
 }
 
