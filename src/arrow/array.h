@@ -49,6 +49,13 @@ enum colshuf_status csf_slab_attach(struct csf_slab *slab, void (*release)(void 
 /* Keeps another array alive with the slab: moves *array in. */
 enum colshuf_status csf_slab_attach_array(struct csf_slab *slab, struct ArrowArray *array, struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/*
+ * Moves *source into a new array that shows the same, and whose own struct and those of its children may be changed (offset, length,
+ * null count), whoever made source. Children have been checked to be there. On failure *source stays the caller's.
+ */
+enum colshuf_status csf_array_wrap(const struct colshuf_allocator *allocator, struct ArrowArray *source, struct ArrowArray *out,
+                                   struct colshuf_error *err) COLSHUF_MUST_USE;
+
 /* Gives a view array n data buffers: a new buffer table of 3 + n places whose last is an i64[n] of sizes to fill. */
 enum colshuf_status csf_array_set_variadic(struct csf_slab *slab, struct ArrowArray *array, int64_t n, int64_t **sizes,
                                            struct colshuf_error *err) COLSHUF_MUST_USE;

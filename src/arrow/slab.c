@@ -305,6 +305,36 @@ enum colshuf_status csf_slab_attach_array(struct csf_slab *slab, struct ArrowArr
   return COLSHUF_OK;
 }
 
+/* An array of slab that shows what source shows: its tables, and through them all that hangs below. */
+static struct ArrowArray shown(struct csf_slab *slab, const struct ArrowArray *source) {
+  struct ArrowArray array = *source;
+  array.release = release_array;
+  array.private_data = slab;
+  return array;
+}
+
+enum colshuf_status csf_array_wrap(const struct colshuf_allocator *allocator, struct ArrowArray *source, struct ArrowArray *out,
+                                   struct colshuf_error *err) {
+  size_t n = (size_t)source->n_children;
+  struct counts counts = {.arrays = 1 + n, .children = n};
+  struct csf_slab *slab = new_slab(allocator, &counts, sizeof(struct attached_array), NULL);
+  if (slab == NULL) return csf_fail_memory(err, tables_size(&counts));
+  struct ArrowArray *arrays = first_array(slab);
+  struct ArrowArray **children = (struct ArrowArray **)(void *)(arrays + counts.arrays);
+  for (size_t i = 0; i < n; i++) {
+    arrays[1 + i] = shown(slab, source->children[i]);
+    children[i] = &arrays[1 + i];
+  }
+  *out = shown(slab, source);
+  out->children = children;
+  out->dictionary = source->dictionary;
+  struct attached_array *attached = (struct attached_array *)(void *)((uint8_t *)slab + slab->size - sizeof *attached);
+  attached->array = *source;
+  link_attachment(slab, &attached->link, release_attached_array, &attached->array);
+  source->release = NULL;
+  return COLSHUF_OK;
+}
+
 enum colshuf_status csf_array_set_variadic(struct csf_slab *slab, struct ArrowArray *array, int64_t n, int64_t **sizes,
                                            struct colshuf_error *err) {
   if (n < 0 || n > INT64_MAX / 16 - 4) return csf_fail(err, COLSHUF_LIMIT, "%" PRId64 " data buffers of a view array", n);
