@@ -36,6 +36,11 @@ static void drop(struct subject *s) {
   csf_schema_release(s->schema);
 }
 
+static void check_valid(const struct csf_field *field, const struct ArrowArray *array) {
+  struct colshuf_error err;
+  CHECK_STATUS(csf_array_validate(field, array, NULL, CSF_VALIDATE_FULL, &err), COLSHUF_OK);
+}
+
 static int64_t random_rows(struct test_random *random, int64_t n_rows, int64_t *rows) {
   int64_t n = n_rows == 0 ? 0 : (int64_t)test_random_below(random, 2 * MAX_ROWS);
   bool rising = test_random_below(random, 4) == 0;
@@ -54,6 +59,7 @@ static void take_gives_the_rows_that_were_asked_for(void) {
     REQUIRE_OK(csf_array_take(s.field, &s.array, rows, n, &test_heap, &out, &err));
     CHECK_INT(out.length, n);
     CHECK_INT(out.offset, 0);
+    check_valid(s.field, &out);
     for (int64_t r = 0; r < n; r++) CHECK_ROWS(s.field, &out, r, s.field, &s.array, rows[r], 1);
     out.release(&out);
     drop(&s);
@@ -84,6 +90,7 @@ static void concat_gives_all_ranges_in_order(void) {
         CHECK_ROWS(&schema->root, &out, at, &schema->root, &arrays[k], starts[k], lengths[k]);
       }
       CHECK_INT(out.length, at);
+      check_valid(&schema->root, &out);
       out.release(&out);
     }
     for (int64_t k = 0; k < n; k++) arrays[k].release(&arrays[k]);
@@ -103,6 +110,7 @@ static void unpacking_changes_the_type_and_no_value(void) {
     REQUIRE(csf_field_unpack(&arena, s.field, &plain));
     REQUIRE_OK(csf_array_unpack_dictionaries(s.field, &s.array, &test_heap, &out, &err));
     CHECK_INT(out.length, s.array.length);
+    check_valid(&plain, &out);
     CHECK_ROWS(&plain, &out, 0, s.field, &s.array, 0, s.array.length);
     out.release(&out);
     csf_arena_clear(&arena);
@@ -131,6 +139,7 @@ static void plain_and_encoded_pieces_can_be_joined(void) {
       if (status == COLSHUF_LIMIT && encoded) continue;
       REQUIRE_OK(status);
       CHECK_INT(out.length, 3 * s.array.length);
+      check_valid(field, &out);
       for (int64_t k = 0; k < 3; k++) CHECK_ROWS(field, &out, k * s.array.length, s.field, &s.array, 0, s.array.length);
       out.release(&out);
     }

@@ -54,9 +54,25 @@ static void the_same_seed_gives_the_same_values(void) {
   CHECK(hashes[0] == hashes[1]);
 }
 
+static void every_random_array_is_valid_in_full(void) {
+  struct test_random random = {5};
+  struct colshuf_error err;
+  for (int i = 0; i < 3000; i++) {
+    struct csf_schema *schema = test_random_schema(&random, &(struct test_schema_options){0});
+    struct test_array_options options = test_random_options(&random, 60);
+    struct ArrowArray array;
+    test_random_array(&random, &schema->root, &options, &array);
+    enum colshuf_status status = csf_array_validate(&schema->root, &array, NULL, CSF_VALIDATE_FULL, &err);
+    if (status != COLSHUF_OK) test_fail(__FILE__, __LINE__, "case %d: %s", i, err.message);
+    array.release(&array);
+    csf_schema_release(schema);
+  }
+}
+
 static const struct test_case tests[] = {
     TEST(a_schema_is_read_from_the_text_that_describes_it),
     TEST(every_type_and_every_dictionary_index_comes_up),
     TEST(the_same_seed_gives_the_same_values),
+    TEST(every_random_array_is_valid_in_full),
 };
 TEST_MAIN(tests)
