@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding of blocks, small and large, of every codec. Usage: bench_shuffle_reader FOLDER [--samples N] [--sample-ms N] [--cells TEXT]
+ *
+ * For each FOLDER/NAME.arrow and codec it writes FOLDER/NAME-CODEC.blocks (one block a batch, laid out as arrow-rs does, offsets
+ * plain, so that a peer can read the same bytes) and times, a line of JSON each:
+ *   decode trusted | validated   schema cached: full decode to C Data and release
+ *   first trusted | validated    a decoder that has not seen the schema
+ *   view                         decode to a borrowed view
+ *   raw                          the codec library alone on the same bytes, into a warm buffer
+ *   memcpy                       a copy of the decompressed stream
+ * Blocks lie in memory so that the bodies of uncompressed ones are aligned, as a reader of a mapped file can place them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_support.h"
+
+struct block {
+  uint8_t *data;
+  size_t size;
+  size_t raw_size;
+};
+
+struct cell {
+  struct block *blocks;
+  int n_blocks;
+  enum colshuf_codec codec;
+  struct colshuf_block_decoder *decoder;
+  struct colshuf_block_decoder_options options;
+  const struct colshuf_bytes_owner *owner;
+  struct bench_raw *raw;
+  uint8_t *target;
+  uint64_t rows;
+};
+
+static void keep(void *ctx) {
+  (void)ctx; /* blocks outlive every batch here */
+}
+static const struct colshuf_bytes_owner owner = {.retain = keep, .release = keep};
+
+static void decode_block(struct cell *cell, struct colshuf_block_decoder *decoder, const struct block *block) {
+  struct colshuf_error err;
+  struct ArrowArray batch;
+  size_t consumed;
+  bench_need(colshuf_block_decoder_decode(decoder, block->data, block->size, cell->owner, &consumed, NULL, &batch, &err), &err,
+             "decode");
+  cell->rows += (uint64_t)batch.length;
+  batch.release(&batch);
+}
+
+static void pass_decode(void *ctx) {
+  struct cell *cell = ctx;
+  for (int i = 0; i < cell->n_blocks; i++) decode_block(cell, cell->decoder, &cell->blocks[i]);
+}
+
+static void pass_first(void *ctx) {
+  struct cell *cell = ctx;
+  struct colshuf_error err;
+  for (int i = 0; i < cell->n_blocks; i++) {
+    struct colshuf_block_decoder *decoder;
+    bench_need(colshuf_block_decoder_new(&cell->options, &decoder, &err), &err, "decoder");
+    decode_block(cell, decoder, &cell->blocks[i]);
+    colshuf_block_decoder_free(decoder);
+  }
+}
+
+static void pass_view(void *ctx) {
+  struct cell *cell = ctx;
+  struct colshuf_error err;
+  for (int i = 0; i < cell->n_blocks; i++) {
+    struct ArrowArray batch;
+    size_t consumed;
+    bench_need(colshuf_block_decoder_view(cell->decoder, cell->blocks[i].data, cell->blocks[i].size, &consumed, &batch, &err), &err,
+               "view");
+    cell->rows += (uint64_t)batch.length;
+    batch.release(&batch);
+  }
+}
+
+static void pass_raw(void *ctx) {
+  struct cell *cell = ctx;
+  for (int i = 0; i < cell->n_blocks; i++) {
+    const struct block *block = &cell->blocks[i];
+    bench_raw_decompress(cell->raw, cell->codec, block->data + COLSHUF_BLOCK_HEADER_SIZE, block->size - COLSHUF_BLOCK_HEADER_SIZE,
+                         block->raw_size);
+  }
+}
+
+static void pass_memcpy(void *ctx) {
+  struct cell *cell = ctx;
+  for (int i = 0; i < cell->n_blocks; i++) memcpy(cell->target, cell->blocks[i].data, cell->blocks[i].raw_size);
+}
+
+/* Encodes every batch; the copy starts 20 bytes before a 64-byte border. The uncompressed twin tells the raw size. */
+static void make_blocks(const struct bench_table *table, const struct bench_codec *codec, struct cell *cell) {
+  struct colshuf_error err;
+  struct colshuf_block_encoder_options options = {.codec = codec->codec,
+                                                  .level = codec->level,
+                                                  .compat = COLSHUF_COMPAT_ARROW,
+                                                  .offsets = COLSHUF_OFFSETS_PLAIN,
+                                                  .layout = COLSHUF_LAYOUT_ARROW_RS,
+                                                  .dictionary = COLSHUF_DICTIONARY_OFF};
+  struct colshuf_block_encoder *encoder, *plain;
+  bench_need(colshuf_block_encoder_new(&table->schema, &options, &encoder, &err), &err, "encoder");
+  options.codec = COLSHUF_NONE;
+  options.level = 0;
+  bench_need(colshuf_block_encoder_new(&table->schema, &options, &plain, &err), &err, "encoder");
+  cell->blocks = bench_alloc(sizeof *cell->blocks * (size_t)table->n_batches);
+  cell->n_blocks = 0;
+  for (int i = 0; i < table->n_batches; i++) {
+    const struct ArrowArray *batch = &table->batches[i];
+    struct block *block = &cell->blocks[cell->n_blocks++];
+    const uint8_t *bytes;
+    bench_need(colshuf_block_encoder_encode(plain, batch, 0, batch->length, &bytes, &block->raw_size, &err), &err, "encode");
+    bench_need(colshuf_block_encoder_encode(encoder, batch, 0, batch->length, &bytes, &block->size, &err), &err, "encode");
+    block->data = (uint8_t *)bench_alloc(block->raw_size + block->size + 64) + 44;
+    memcpy(block->data, bytes, block->size);
+  }
+  colshuf_block_encoder_free(encoder);
+  colshuf_block_encoder_free(plain);
+}
+
+static void save_blocks(const char *folder, const char *name, const struct cell *cell) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s.blocks", folder, name);
+  FILE *file = fopen(path, "wb");
+  if (file == NULL) exit(3);
+  for (int i = 0; i < cell->n_blocks; i++) {
+    if (fwrite(cell->blocks[i].data, 1, cell->blocks[i].size, file) != cell->blocks[i].size) exit(3);
+  }
+  if (fclose(file) != 0) exit(3);
+}
+
+static void time_decoder(const struct bench_plan *plan, const char *name, struct cell *cell, enum colshuf_trust trust) {
+  struct colshuf_error err;
+  const char *mode = trust == COLSHUF_UNTRUSTED ? "validated" : "trusted";
+  cell->options = (struct colshuf_block_decoder_options){.trust = trust};
+  bench_need(colshuf_block_decoder_new(&cell->options, &cell->decoder, &err), &err, "decoder");
+  cell->owner = cell->codec == COLSHUF_NONE ? &owner : NULL;
+  struct bench_timing timing = bench_measure(plan, pass_decode, cell);
+  bench_report("decode", name, mode, &timing, cell->n_blocks, "");
+  timing = bench_measure(plan, pass_first, cell);
+  bench_report("first", name, mode, &timing, cell->n_blocks, "");
+  timing = bench_measure(plan, pass_view, cell);
+  bench_report("view", name, mode, &timing, cell->n_blocks, "");
+  colshuf_block_decoder_free(cell->decoder);
+}
+
+static void run_cell(const struct bench_plan *plan, const char *folder, const char *name, const struct bench_table *table,
+                     const struct bench_codec *codec) {
+  struct cell cell = {.codec = codec->codec, .raw = bench_raw_new()};
+  make_blocks(table, codec, &cell);
+  save_blocks(folder, name, &cell);
+  size_t largest = 0;
+  for (int i = 0; i < cell.n_blocks; i++) largest = cell.blocks[i].raw_size > largest ? cell.blocks[i].raw_size : largest;
+  cell.target = bench_alloc(largest);
+  memset(cell.target, 1, largest);
+  time_decoder(plan, name, &cell, COLSHUF_TRUSTED_LOCAL);
+  time_decoder(plan, name, &cell, COLSHUF_UNTRUSTED);
+  struct bench_timing timing = bench_measure(plan, pass_raw, &cell);
+  bench_report("raw", name, "", &timing, cell.n_blocks, "");
+  if (codec->codec == COLSHUF_NONE) {
+    timing = bench_measure(plan, pass_memcpy, &cell);
+    bench_report("memcpy", name, "", &timing, cell.n_blocks, "");
+  }
+  for (int i = 0; i < cell.n_blocks; i++) free(cell.blocks[i].data - 44);
+  free(cell.blocks);
+  free(cell.target);
+  bench_raw_free(cell.raw);
+}
+
+int main(int argc, char **argv) {
+  struct bench_plan plan = bench_arguments(&argc, argv);
+  if (argc != 2) {
+    fprintf(stderr, "usage: %s FOLDER [--samples N] [--sample-ms N] [--cells TEXT]\n", argv[0]);
+    return 2;
+  }
+  int n;
+  char **paths = bench_list(argv[1], ".arrow", &n);
+  for (int i = 0; i < n; i++) {
+    struct bench_table table = bench_read_table(paths[i]);
+    for (int c = 0; c < 4; c++) {
+      char name[300];
+      snprintf(name, sizeof name, "%s-%.*s", bench_stem(paths[i]), (int)strcspn(bench_codecs[c].name, ":"), bench_codecs[c].name);
+      if (bench_wanted(&plan, name)) run_cell(&plan, argv[1], name, &table, &bench_codecs[c]);
+    }
+    bench_table_clear(&table);
+    free(paths[i]);
+  }
+  free(paths);
+  return 0;
+}

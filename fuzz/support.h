@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fuzz targets share: limits that keep one input cheap, and the promises that every accepted batch must keep. */
+#ifndef CSF_FUZZ_SUPPORT_H
+#define CSF_FUZZ_SUPPORT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "colshuf/colshuf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Small enough that no input takes long or much memory, large enough that no seed is refused for it. */
+static inline struct colshuf_limits fuzz_limits(void) {
+  return (struct colshuf_limits){.max_decompressed_size = 16u << 20, .max_rows = 1 << 22, .max_dictionary_size = 16u << 20};
+}
+
+/* Stops the fuzzer where a promise is broken. */
+#define PROMISE(condition)                                                       \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #condition);    \
+      abort();                                                                   \
+    }                                                                            \
+  } while (0)
+
+/* A failure has a status and a text; nothing else may come out of it. */
+static inline void fuzz_check_failure(enum colshuf_status status, const struct colshuf_error *err) {
+  PROMISE(status > COLSHUF_OK && status <= COLSHUF_CANCELLED);
+  PROMISE(err->status == status);
+  PROMISE(err->message[0] != '\0' && memchr(err->message, '\0', sizeof err->message) != NULL);
+}
+
+/*
+ * Every accepted batch is valid (in full when the bytes counted as untrusted), and every row of it can be copied: that touches all
+ * memory which the batch refers to.
+ */
+static inline void fuzz_check_batch(const struct ArrowSchema *schema, const struct ArrowArray *batch, int untrusted) {
+  struct colshuf_error err = {0};
+  if (untrusted) PROMISE(colshuf_array_validate(schema, batch, 1, &err) == COLSHUF_OK);
+  struct ArrowArray copy = {0};
+  const struct ArrowArray *arrays[2] = {batch, batch};
+  enum colshuf_status status = colshuf_array_concat(schema, arrays, 2, NULL, &copy, &err);
+  if (status == COLSHUF_OK) {
+    PROMISE(copy.length == 2 * batch->length);
+    copy.release(&copy);
+  } else {
+    fuzz_check_failure(status, &err);
+  }
+}
+
+/* Reads a stream to its end or its first failure. */
+static inline void fuzz_drain(struct ArrowArrayStream *stream, int untrusted) {
+  struct ArrowSchema schema = {0};
+  if (stream->get_schema(stream, &schema) == 0) {
+    for (;;) {
+      struct ArrowArray batch = {0};
+      if (stream->get_next(stream, &batch) != 0) {
+        PROMISE(batch.release == NULL);
+        PROMISE(colshuf_stream_status(stream) != COLSHUF_OK);
+        break;
+      }
+      if (batch.release == NULL) break;
+      fuzz_check_batch(&schema, &batch, untrusted);
+      batch.release(&batch);
+    }
+    schema.release(&schema);
+  }
+  stream->release(stream);
+}
+
+/* A colshuf_input over memory; every read gives at most `step` bytes (0 = all). */
+struct fuzz_memory {
+  const uint8_t *data;
+  size_t size, at, step;
+};
+static inline int64_t fuzz_read(void *ctx, void *buffer, size_t size) {
+  struct fuzz_memory *memory = ctx;
+  size_t n = memory->size - memory->at;
+  if (n > size) n = size;
+  if (memory->step != 0 && n > memory->step) n = memory->step;
+  if (n > 0) memcpy(buffer, memory->data + memory->at, n);
+  memory->at += n;
+  return (int64_t)n;
+}
+static inline int64_t fuzz_read_at(void *ctx, uint64_t position, void *buffer, size_t size) {
+  struct fuzz_memory *memory = ctx;
+  if (position >= memory->size) return 0;
+  size_t n = memory->size - (size_t)position;
+  if (n > size) n = size;
+  if (n > 0) memcpy(buffer, memory->data + position, n);
+  return (int64_t)n;
+}
+static inline int64_t fuzz_size(void *ctx) {
+  return (int64_t)((struct fuzz_memory *)ctx)->size;
+}
+
+#endif
