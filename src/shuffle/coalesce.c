@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shuffle/coalesce.h"
+
+#include "arrow/gather.h"
+
+static uint64_t data_bytes(const struct csf_field *field, const struct ArrowArray *array) {
+  uint64_t n = (uint64_t)array->length, size = 0;
+  switch (field->layout) {
+    case CSF_LAYOUT_BITS:
+      return n / 8;
+    case CSF_LAYOUT_FIXED:
+      return n * (uint64_t)field->width;
+    case CSF_LAYOUT_BINARY32:
+      return 4 * n + (n == 0 ? 0 : (uint64_t)csf_offset_at(array->buffers[1], array->length, false));
+    case CSF_LAYOUT_BINARY64:
+      return 8 * n + (n == 0 ? 0 : (uint64_t)csf_offset_at(array->buffers[1], array->length, true));
+    case CSF_LAYOUT_VIEW:
+      for (int64_t b = 0; b < array->n_buffers - 3; b++) size += (uint64_t)((const int64_t *)array->buffers[array->n_buffers - 1])[b];
+      return 16 * n + size;
+    case CSF_LAYOUT_LIST_VIEW64:
+      return 16 * n;
+    case CSF_LAYOUT_LIST64:
+    case CSF_LAYOUT_LIST_VIEW32:
+    case CSF_LAYOUT_DENSE_UNION:
+      return 8 * n;
+    default:
+      return 4 * n;
+  }
+}
+
+/* About what a decoded array takes: its offset is 0. */
+static uint64_t array_bytes(const struct csf_field *field, const struct ArrowArray *array) {
+  uint64_t size = sizeof *array + (uint64_t)array->length / 8 + data_bytes(field, array);
+  for (int32_t c = 0; c < field->n_children; c++) size += array_bytes(&field->children[c], array->children[c]);
+  if (field->dictionary != NULL) size += array_bytes(field->dictionary, array->dictionary);
+  return size;
+}
+
+enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
+                                    struct colshuf_error *err) {
+  const struct colshuf_allocator *allocator = &waiting->schema->allocator;
+  if (waiting->n == waiting->capacity) {
+    size_t capacity = 2 * waiting->capacity + 16, item = sizeof *waiting->blocks;
+    struct csf_waiting_block *blocks = csf_realloc(allocator, waiting->blocks, waiting->capacity * item, capacity * item);
+    if (blocks == NULL) return csf_fail_memory(err, capacity * item);
+    waiting->blocks = blocks;
+    waiting->capacity = capacity;
+  }
+  waiting->blocks[waiting->n++] = (struct csf_waiting_block){*batch, fit};
+  waiting->n_rows += batch->length;
+  waiting->n_bytes += array_bytes(&fit->schema->root, batch);
+  batch->release = NULL;
+  return COLSHUF_OK;
+}
+
+static void drop(struct csf_waiting *waiting, struct csf_waiting_block *block) {
+  if (block->batch.release != NULL) block->batch.release(&block->batch);
+  csf_block_fit_release(waiting->schema, block->fit);
+}
+
+/* The first n blocks are done with. */
+static void drop_first(struct csf_waiting *waiting, size_t n) {
+  for (size_t i = 0; i < n; i++) drop(waiting, &waiting->blocks[i]);
+  waiting->n -= n;
+  memmove(waiting->blocks, waiting->blocks + n, waiting->n * sizeof *waiting->blocks);
+  waiting->n_rows = 0;
+  waiting->n_bytes = 0;
+  for (size_t i = 0; i < waiting->n; i++) {
+    waiting->n_rows += waiting->blocks[i].batch.length;
+    waiting->n_bytes += array_bytes(&waiting->blocks[i].fit->schema->root, &waiting->blocks[i].batch);
+  }
+}
+
+void csf_waiting_clear(struct csf_waiting *waiting) {
+  for (size_t i = 0; i < waiting->n; i++) drop(waiting, &waiting->blocks[i]);
+  if (waiting->schema != NULL) {
+    csf_free(&waiting->schema->allocator, waiting->blocks, waiting->capacity * sizeof *waiting->blocks);
+  }
+  waiting->blocks = NULL;
+  waiting->n = waiting->capacity = 0;
+}
+
+static enum colshuf_status join_column(struct csf_gather *g, const struct csf_waiting *waiting, size_t n, int32_t c,
+                                       struct csf_piece *pieces, struct ArrowArray *out) {
+  int32_t column = waiting->schema->columns[c];
+  for (size_t i = 0; i < n; i++) {
+    const struct csf_waiting_block *block = &waiting->blocks[i];
+    pieces[i] = (struct csf_piece){.field = &block->fit->schema->root.children[column],
+                                   .array = block->batch.children[column],
+                                   .start = block->batch.offset,
+                                   .length = block->batch.length};
+  }
+  return csf_gather_field(g, &waiting->schema->announced->root.children[c], pieces, (int64_t)n, out->children[c]);
+}
+
+/* Columns that must be copied. */
+static enum colshuf_status join_columns(struct csf_gather *g, const struct csf_waiting *waiting, size_t n, struct ArrowArray *out) {
+  struct csf_piece *pieces;
+  CSF_TRY(csf_gather_scratch(g, (int64_t)n, sizeof *pieces, &pieces));
+  enum colshuf_status status = COLSHUF_OK;
+  for (int32_t c = 0; c < waiting->schema->n_columns && status == COLSHUF_OK; c++) {
+    bool moves = n == 1 && waiting->blocks[0].fit->columns[c].direct;
+    if (!moves) status = join_column(g, waiting, n, c, pieces, out);
+  }
+  csf_gather_scratch_free(g, pieces, (int64_t)n, sizeof *pieces);
+  return status;
+}
+
+static enum colshuf_status recheck(const struct csf_waiting *waiting, size_t n, const struct ArrowArray *out, struct colshuf_error *err) {
+  const struct csf_field *root = &waiting->schema->announced->root;
+  for (int32_t c = 0; c < root->n_children; c++) {
+    bool needed = false;
+    for (size_t i = 0; i < n; i++) needed |= waiting->blocks[i].fit->columns[c].recheck;
+    if (needed) CSF_TRY(csf_array_validate(&root->children[c], out->children[c], NULL, CSF_VALIDATE_FULL, err));
+  }
+  return COLSHUF_OK;
+}
+
+/* Columns that can be handed on as they are: they leave their batch, which may then go. */
+static void move_columns(struct csf_waiting *waiting, struct ArrowArray *out) {
+  struct csf_waiting_block *block = &waiting->blocks[0];
+  for (int32_t c = 0; c < waiting->schema->n_columns; c++) {
+    if (!block->fit->columns[c].direct) continue;
+    struct ArrowArray *source = block->batch.children[waiting->schema->columns[c]];
+    out->children[c]->release(out->children[c]);
+    *out->children[c] = *source;
+    source->release = NULL;
+  }
+}
+
+/* One batch of the first n blocks. */
+static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct ArrowArray *out, struct colshuf_error *err) {
+  const struct csf_read_schema *schema = waiting->schema;
+  struct csf_gather g = {.allocator = schema->allocator, .err = err};
+  struct ArrowArray made;
+  uint8_t *body;
+  CSF_TRY(csf_array_new_shaped(&schema->allocator, schema->shape, 0, &made, &body, &g.slab, err));
+  for (size_t i = 0; i < n; i++) made.length += waiting->blocks[i].batch.length;
+  enum colshuf_status status = join_columns(&g, waiting, n, &made);
+  if (status == COLSHUF_OK && n == 1) move_columns(waiting, &made);
+  if (status == COLSHUF_OK) status = recheck(waiting, n, &made, err);
+  if (status != COLSHUF_OK) {
+    made.release(&made);
+    return status;
+  }
+  *out = made;
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out, struct colshuf_error *err) {
+  size_t n = waiting->n;
+  struct csf_waiting_block *first = &waiting->blocks[0];
+  if (n == 1 && first->fit->whole && !first->fit->recheck) {
+    *out = first->batch;
+    first->batch.release = NULL;
+  } else {
+    enum colshuf_status status = join(waiting, n, out, err);
+    while (status == COLSHUF_LIMIT && n > 1) status = join(waiting, n /= 2, out, err);
+    CSF_TRY(status);
+  }
+  drop_first(waiting, n);
+  return COLSHUF_OK;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shuffle/source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/bytes.h"
+#include "file/checksum.h"
+#include "file/output.h"
+
+/* Large enough for few system calls, small enough to be in the cache when it is decoded. */
+enum { DEFAULT_READ_AHEAD = 1 << 20, INPUT_STEP = 1 << 16 };
+
+static bool ends_with(const char *text, const char *end) {
+  size_t size = strlen(text), n = strlen(end);
+  return size >= n && strcmp(text + size - n, end) == 0;
+}
+
+/* Whether NAME.data has its index beside it. */
+static enum colshuf_status find_index(struct csf_source *source, const char *data_path, bool *found, struct colshuf_error *err) {
+  *found = false;
+  if (!ends_with(data_path, ".data")) return COLSHUF_OK;
+  size_t size;
+  char *path = csf_sibling_path(data_path, ".index", &source->allocator, &size);
+  if (path == NULL) return csf_fail_memory(err, size);
+  int fd = -1;
+  struct colshuf_error local = {0};
+  enum colshuf_status status = csf_open_read(path, &fd, &local);
+  *found = status == COLSHUF_OK;
+  if (*found) csf_io_current->close(fd);
+  csf_free(&source->allocator, path, size);
+  if (*found || local.system_errno == ENOENT) return COLSHUF_OK;
+  if (err != NULL) *err = local;
+  return status;
+}
+
+static enum colshuf_status choose_partitions(struct csf_source *source, const struct colshuf_source *spec, struct colshuf_error *err) {
+  int32_t first = spec->first_partition, end = spec->end_partition, n = source->index.offsets == NULL ? 0 : source->index.n_partitions;
+  bool all = first == 0 && end == 0;
+  if (!all && (first < 0 || first > end || end > n)) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%s: partitions %" PRId32 " to %" PRId32 " of %" PRId32 "%s", source->name, first, end, n,
+                    source->index.offsets == NULL ? " (there is no index)" : "");
+  }
+  source->partition = first - 1;
+  source->end_partition = source->index.offsets == NULL ? 1 : all ? n : end;
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status open_file(struct csf_source *source, const struct colshuf_source *spec, bool verify,
+                                     struct colshuf_error *err) {
+  bool has_index = spec->index_path != NULL;
+  if (!has_index) CSF_TRY(find_index(source, spec->data_path, &has_index, err));
+  if (!has_index) {
+    CSF_TRY(csf_open_read(spec->data_path, &source->fd, err));
+    return csf_file_size(source->fd, spec->data_path, &source->data_size, err);
+  }
+  CSF_TRY(csf_output_open_any(spec->data_path, spec->index_path, &source->fd, &source->index, &source->data_size, err));
+  if (!verify) return COLSHUF_OK;
+  return csf_checksums_read(spec->data_path, source->index.n_partitions, &source->allocator, &source->algorithm, &source->checksums, err);
+}
+
+static enum colshuf_status open_spec(struct csf_source *source, const struct colshuf_source *spec, bool verify, struct colshuf_error *err) {
+  if (spec->data_path != NULL) {
+    source->name = spec->data_path;
+    CSF_TRY(open_file(source, spec, verify, err));
+  } else if (spec->bytes != NULL || spec->input.read == NULL) { /* nothing at all is no bytes */
+    source->name = "memory";
+    source->bytes = spec->bytes;
+    source->data_size = spec->bytes == NULL ? 0 : spec->size;
+  } else {
+    source->name = "input";
+    source->data_size = UINT64_MAX;
+  }
+  return choose_partitions(source, spec, err);
+}
+
+enum colshuf_status csf_source_open(struct csf_source *source, const struct colshuf_source *spec,
+                                    const struct csf_source_options *options, struct colshuf_error *err) {
+  *source = (struct csf_source){.allocator = csf_allocator(&options->allocator), .fd = -1, .algorithm = COLSHUF_CHECKSUM_NONE};
+  source->read_ahead = options->read_ahead != 0 ? options->read_ahead : DEFAULT_READ_AHEAD;
+  source->max_block_size = options->max_block_size != 0 ? options->max_block_size : UINT64_MAX;
+  if (spec->data_path == NULL && spec->bytes == NULL) source->input = spec->input;
+  enum colshuf_status status = open_spec(source, spec, options->verify_checksums, err);
+  if (status != COLSHUF_OK) csf_source_close(source);
+  return status;
+}
+
+void csf_source_close(struct csf_source *source) {
+  if (source->fd >= 0) csf_io_current->close(source->fd);
+  source->fd = -1;
+  if (source->checksums != NULL) {
+    csf_free(&source->allocator, source->checksums, (size_t)source->index.n_partitions * sizeof *source->checksums);
+    source->checksums = NULL;
+  }
+  if (source->index.offsets != NULL) colshuf_index_clear(&source->index);
+  csf_free(&source->allocator, source->window, source->window_capacity);
+  source->window = NULL;
+  source->window_capacity = source->window_size = 0;
+  if (source->input.release != NULL) source->input.release(source->input.ctx);
+  source->input = (struct colshuf_input){0};
+  source->end_partition = source->partition;
+}
+
+/* Makes the window start at offset, keeping what it has of it, with room for size bytes. */
+static enum colshuf_status move_window(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
+  uint64_t window_end = source->window_start + source->window_size;
+  size_t kept = offset >= source->window_start && offset < window_end ? (size_t)(window_end - offset) : 0;
+  if (kept > 0) memmove(source->window, source->window + (offset - source->window_start), kept);
+  source->window_start = offset;
+  source->window_size = kept;
+  if (size <= source->window_capacity) return COLSHUF_OK;
+  uint8_t *window = csf_realloc(&source->allocator, source->window, source->window_capacity, size);
+  if (window == NULL) return csf_fail_memory(err, size);
+  source->window = window;
+  source->window_capacity = size;
+  return COLSHUF_OK;
+}
+
+/* Reads ahead so that the window has size bytes from its start; the file is known to have them. */
+static enum colshuf_status fill_from_file(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
+  uint64_t left = source->data_size - offset;
+  size_t wanted = size > source->read_ahead ? size : source->read_ahead;
+  uint64_t last = source->index.offsets == NULL ? source->data_size : source->index.offsets[source->end_partition];
+  if (last - offset < left) left = last - offset; /* what other tasks read is left to them */
+  if (wanted > left) wanted = (size_t)left;
+  CSF_TRY(move_window(source, offset, wanted, err));
+  uint64_t place = source->window_start + source->window_size;
+  CSF_TRY(csf_pread_all(source->fd, source->name, place, source->window + source->window_size, wanted - source->window_size, err));
+  source->window_size = wanted;
+  return COLSHUF_OK;
+}
+
+/* Reads until the window has size bytes from offset, or the end. Memory grows with what has come, not with what is announced. */
+static enum colshuf_status fill_from_input(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
+  CSF_TRY(move_window(source, offset, source->window_capacity, err));
+  while (source->window_size < size && !source->ended) {
+    if (source->window_size == source->window_capacity) {
+      CSF_TRY(move_window(source, offset, 2 * source->window_capacity + INPUT_STEP, err));
+    }
+    size_t room = source->window_capacity - source->window_size;
+    int64_t n = source->input.read(source->input.ctx, source->window + source->window_size, room);
+    if (n == -EINTR) continue;
+    if (n < 0) return csf_fail_errno(err, (int)-n, "reading failed at byte %" PRIu64, offset + source->window_size);
+    if ((uint64_t)n > room) return csf_fail(err, COLSHUF_IO, "the input gave %" PRId64 " bytes, asked for %zu", n, room);
+    source->window_size += (size_t)n;
+    source->ended = n == 0;
+  }
+  return COLSHUF_OK;
+}
+
+/* *have of size bytes at offset, fewer only where the source ends. */
+static enum colshuf_status fetch(struct csf_source *source, uint64_t offset, size_t size, const uint8_t **data, size_t *have,
+                                 struct colshuf_error *err) {
+  uint64_t left = offset < source->data_size ? source->data_size - offset : 0;
+  if (size > left) size = (size_t)left;
+  *have = size;
+  *data = NULL;
+  if (size == 0) return COLSHUF_OK;
+  if (source->bytes != NULL) {
+    *data = source->bytes + offset;
+    return COLSHUF_OK;
+  }
+  bool inside = offset >= source->window_start && offset - source->window_start <= source->window_size &&
+                size <= source->window_size - (size_t)(offset - source->window_start);
+  if (!inside) {
+    CSF_TRY(source->fd >= 0 ? fill_from_file(source, offset, size, err) : fill_from_input(source, offset, size, err));
+    if (size > source->window_size) *have = source->window_size;
+  }
+  *data = source->window + (offset - source->window_start);
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status fail_truncated(const struct csf_source *source, const char *what, uint64_t have, uint64_t wanted,
+                                          struct colshuf_error *err) {
+  if (source->index.offsets != NULL && source->data_size < source->partition_end) {
+    return csf_fail(err, COLSHUF_CORRUPT, "truncated %s: %" PRIu64 " of %" PRIu64 " bytes; the file has %" PRIu64 " bytes, the partition ends at %" PRIu64,
+                    what, have, wanted, source->data_size, source->partition_end);
+  }
+  return csf_fail(err, COLSHUF_CORRUPT, "truncated %s: %" PRIu64 " of %" PRIu64 " bytes", what, have, wanted);
+}
+
+/* The block at source->offset, of which at most `left` bytes are there. size 0 where a callback ends in peace. */
+static enum colshuf_status read_block(struct csf_source *source, uint64_t left, struct csf_source_block *out, struct colshuf_error *err) {
+  const uint8_t *data;
+  size_t have, wanted = left < COLSHUF_BLOCK_HEADER_SIZE ? (size_t)left : COLSHUF_BLOCK_HEADER_SIZE;
+  CSF_TRY(fetch(source, source->offset, wanted, &data, &have, err));
+  if (have == 0 && source->ended) return COLSHUF_OK;
+  if (have < COLSHUF_BLOCK_HEADER_SIZE) return fail_truncated(source, "block header", have, COLSHUF_BLOCK_HEADER_SIZE, err);
+  struct colshuf_block_header header;
+  CSF_TRY(colshuf_block_header_read(data, have, &header, err));
+  if (header.block_size > left) return fail_truncated(source, "block", left, header.block_size, err);
+  if (header.block_size > source->max_block_size) {
+    return csf_fail(err, COLSHUF_LIMIT, "a block of %" PRIu64 " bytes, at most %" PRIu64 " may be held", header.block_size, source->max_block_size);
+  }
+  CSF_TRY(fetch(source, source->offset, (size_t)header.block_size, &data, &have, err));
+  if (have < header.block_size) return fail_truncated(source, "block", have, header.block_size, err);
+  out->data = data;
+  out->size = have;
+  return COLSHUF_OK;
+}
+
+static void start_partition(struct csf_source *source) {
+  source->partition++;
+  source->block = 0;
+  source->offset = source->index.offsets == NULL ? 0 : source->index.offsets[source->partition];
+  source->partition_end = source->index.offsets == NULL ? source->data_size : source->index.offsets[source->partition + 1];
+  source->checked = source->checksums != NULL;
+  source->running = csf_checksum_start(source->algorithm);
+}
+
+static enum colshuf_status end_partition(struct csf_source *source, struct colshuf_error *err) {
+  if (!source->checked) return COLSHUF_OK;
+  source->checked = false; /* said once */
+  uint32_t wanted = source->checksums[source->partition];
+  source->mismatched = source->running != wanted;
+  if (!source->mismatched) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_CORRUPT, "the checksum of the partition is %08" PRIx32 ", the checksum file says %08" PRIx32 " (%s)",
+                  source->running, wanted, csf_checksum_name(source->algorithm));
+}
+
+static bool at_end(const struct csf_source *source) {
+  return source->ended ? source->window_start + source->window_size <= source->offset : source->offset >= source->partition_end;
+}
+
+enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source_block *out, struct colshuf_error *err) {
+  for (;;) {
+    *out = (struct csf_source_block){.partition = source->index.offsets == NULL ? -1 : source->partition,
+                                     .block = source->block, .offset = source->offset};
+    if (!at_end(source)) {
+      CSF_TRY(read_block(source, source->partition_end - source->offset, out, err));
+      if (out->size == 0) continue; /* a callback that had no more */
+      if (source->checked) source->running = csf_checksum_update(source->algorithm, source->running, out->data, out->size);
+      source->offset += out->size;
+      source->block++;
+      return COLSHUF_OK;
+    }
+    CSF_TRY(end_partition(source, err));
+    if (source->partition + 1 >= source->end_partition) return COLSHUF_OK;
+    start_partition(source);
+  }
+}
+
+void csf_source_forgive(struct csf_source *source) {
+  source->checked = false;
+}
+
+void csf_source_skip(struct csf_source *source) {
+  csf_source_forgive(source);
+  source->ended = source->input.read != NULL;
+  source->window_size = 0;
+  source->window_start = source->offset = source->partition_end;
+}
+
+enum colshuf_status csf_source_fail_context(const struct csf_source *source, const struct csf_source_block *block,
+                                            enum colshuf_status status, struct colshuf_error *err) {
+  if (block->partition < 0) {
+    return csf_fail_context(err, status, "%s, block %" PRIu64 " at offset %" PRIu64, source->name, block->block, block->offset);
+  }
+  return csf_fail_context(err, status, "%s, partition %" PRId32 ", block %" PRIu64 " at offset %" PRIu64, source->name,
+                          block->partition, block->block, block->offset);
+}

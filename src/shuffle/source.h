@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks as they lie in a source, one after another: partitions of an output, a bare file of blocks, memory, or whatever a callback
+ * delivers. Only headers are looked at.
+ */
+#ifndef CSF_SHUFFLE_SOURCE_H
+#define CSF_SHUFFLE_SOURCE_H
+
+#include "colshuf/shuffle.h"
+#include "file/io.h"
+
+struct csf_source_options {
+  struct colshuf_allocator allocator;
+  size_t read_ahead;        /* bytes asked for at a time; 0 = default [1 MiB]. A larger block is read whole */
+  uint64_t max_block_size;  /* LIMIT above; 0 = what the format allows */
+  bool verify_checksums;    /* a partition that differs from the checksum file, where there is one, is CORRUPT at its end */
+};
+
+/* One block. */
+struct csf_source_block {
+  const uint8_t *data; /* in memory of the source, until its next call */
+  size_t size;         /* 0 = the source has ended */
+  int32_t partition;   /* -1 = the source has no partitions */
+  uint64_t block;      /* number in the partition */
+  uint64_t offset;     /* in the file, memory or stream */
+};
+
+struct csf_source {
+  struct colshuf_allocator allocator;
+  const char *name;          /* for messages; borrowed */
+  int fd;                    /* -1 = no file */
+  const uint8_t *bytes;
+  struct colshuf_input input;
+  struct colshuf_index_info index; /* offsets NULL = none */
+  uint64_t data_size;        /* of file or memory */
+  size_t read_ahead;
+  uint64_t max_block_size;
+  int32_t partition;         /* being read; first - 1 before the first */
+  int32_t end_partition;
+  uint64_t partition_end;    /* place where it ends */
+  uint64_t block;            /* number of the next one in it */
+  uint64_t offset;           /* place of the next one */
+  bool ended;                /* the callback has said so */
+  bool checked;              /* the partition is to be compared with its checksum */
+  bool mismatched;           /* and the last failure was that it differs */
+  enum colshuf_checksum algorithm;
+  uint32_t *checksums;       /* of all partitions; NULL = not to be compared */
+  uint32_t running;
+  uint8_t *window;           /* bytes of the source from window_start on */
+  size_t window_capacity;
+  size_t window_size;
+  uint64_t window_start;
+};
+
+/*
+ * Opens spec, which is borrowed until the close (its input is released by the close, also after a failed open).
+ * Errors: INVALID_ARGUMENT (no such partitions), IO, CORRUPT (index, checksum file), NO_MEMORY.
+ */
+enum colshuf_status csf_source_open(struct csf_source *source, const struct colshuf_source *spec,
+                                    const struct csf_source_options *options, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/*
+ * The next block; size 0 at the end. *out says where it is, also when that fails.
+ * Errors: CORRUPT (header, truncation, checksum), LIMIT, IO, NO_MEMORY; the message does not say where: see csf_source_fail_context.
+ * After an error csf_source_skip goes on behind the partition.
+ */
+enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source_block *out, struct colshuf_error *err) COLSHUF_MUST_USE;
+void csf_source_skip(struct csf_source *source);
+
+/* From now on nothing is compared in this partition: what is wrong with it is known. */
+void csf_source_forgive(struct csf_source *source);
+
+/* Puts "FILE, partition P, block B at offset O: " before the message. */
+enum colshuf_status csf_source_fail_context(const struct csf_source *source, const struct csf_source_block *block,
+                                            enum colshuf_status status, struct colshuf_error *err);
+
+void csf_source_close(struct csf_source *source); /* harmless when repeated */
+
+#endif
