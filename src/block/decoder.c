@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "block/decoder.h"
 #include "block/pool.h"
 #include "block/schema_cache.h"
 #include "ipc/limits.h"
@@ -247,6 +248,10 @@ enum colshuf_status colshuf_block_decoder_decode(struct colshuf_block_decoder *d
                                                  struct ArrowArray *batch, struct colshuf_error *err) {
   struct block_reading reading = {.decoder = decoder, .owner = owner, .err = err};
   return decode(&reading, data, size, consumed, schema, batch);
+}
+
+struct csf_schema *csf_block_decoder_schema(const struct colshuf_block_decoder *decoder) {
+  return decoder->cache.entries[0]->schema;
 }
 
 static void release_view(struct ArrowArray *array) {

@@ -173,6 +173,7 @@ static enum colshuf_status know_schema(struct reader *r) {
   if (r->failed != COLSHUF_OK) return r->failed;
   struct csf_schema *none = csf_schema_new(&r->allocator);
   if (none == NULL) return csf_fail_memory(&r->common.err, sizeof *none);
+  r->options.columns = NULL; /* of no columns all are wanted */
   enum colshuf_status status = csf_schema_finish(none, NULL, &r->common.err);
   if (status == COLSHUF_OK) status = set_schema(r, none, true, &r->common.err);
   csf_schema_release(none);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What colshuf itself asks of a block decoder beyond its public face. */
+#ifndef CSF_BLOCK_DECODER_H
+#define CSF_BLOCK_DECODER_H
+
+#include "arrow/schema.h"
+#include "colshuf/block.h"
+
+/* The schema of the block decoded last; shared: retain it to keep it beyond the next call. The same bytes give the same one, mostly. */
+struct csf_schema *csf_block_decoder_schema(const struct colshuf_block_decoder *decoder);
+
+#endif
