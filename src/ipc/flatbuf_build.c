@@ -44,7 +44,7 @@ static bool grow(struct csf_flatbuf *b, size_t size) {
 static uint8_t *prepend(struct csf_flatbuf *b, size_t size) {
   if (b->status != COLSHUF_OK || (size > b->memory.capacity - b->used && !grow(b, size))) return NULL;
   b->used += (uint32_t)size;
-  return b->memory.data + b->memory.capacity - b->used;
+  return size == 0 ? b->memory.data : b->memory.data + b->memory.capacity - b->used;
 }
 
 static void prepend_bytes(struct csf_flatbuf *b, const void *bytes, size_t size) {

@@ -115,7 +115,7 @@ static int64_t drip_read(void *ctx, void *buffer, size_t size) {
   size_t n = drip->size - drip->at;
   if (n > size) n = size;
   if (n > drip->step) n = drip->step;
-  memcpy(buffer, drip->data + drip->at, n);
+  if (n > 0) memcpy(buffer, drip->data + drip->at, n);
   drip->at += n;
   return (int64_t)n;
 }
