@@ -241,9 +241,6 @@ static enum colshuf_status check_batch(const struct colshuf_block_encoder *e, co
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "rows %" PRId64 " + %" PRId64 " of a batch of %" PRId64, offset, length,
                     batch->length);
   }
-  if (csf_array_null_count(&e->schema->root, batch, offset, length) > 0) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a batch is a struct without nulls");
-  }
   return COLSHUF_OK;
 }
 

@@ -9,13 +9,15 @@
 
 void csf_batch_writer_init(struct csf_batch_writer *w, const struct colshuf_allocator *allocator) {
   *w = (struct csf_batch_writer){.alignment = 8};
-  struct csf_buffer *buffers[] = {&w->nodes, &w->buffers, &w->variadic, &w->pieces, &w->scratch, &w->raw, &w->body};
+  struct csf_buffer *buffers[] = {&w->nodes, &w->buffers, &w->variadic, &w->pieces, &w->odd,
+                                  &w->scratch, &w->raw, &w->body};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) csf_buffer_init(buffers[i], allocator);
   for (int i = 0; i < 2; i++) csf_flatbuf_init(&w->templates[i].b, allocator);
 }
 
 void csf_batch_writer_clear(struct csf_batch_writer *w) {
-  struct csf_buffer *buffers[] = {&w->nodes, &w->buffers, &w->variadic, &w->pieces, &w->scratch, &w->raw, &w->body};
+  struct csf_buffer *buffers[] = {&w->nodes, &w->buffers, &w->variadic, &w->pieces, &w->odd,
+                                  &w->scratch, &w->raw, &w->body};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) csf_buffer_clear(buffers[i]);
   for (int i = 0; i < 2; i++) {
     csf_flatbuf_clear(&w->templates[i].b);
@@ -116,29 +118,34 @@ static enum colshuf_status write_metadata(struct csf_batch_writer *w, const stru
 }
 
 /* The bytes of a piece's last alignment unit are zeroed first, then the piece is laid over them: that is its padding. */
-static void write_padded(const struct csf_batch_writer *w, const struct csf_body_piece *piece, uint8_t *body) {
-  uint8_t *target = body + piece->offset;
-  if (w->alignment == 8) {
-    memset(target + csf_round_up(piece->size, 8) - 8, 0, 8);
-  } else {
-    memset(target + csf_round_up(piece->size, 64) - 64, 0, 64);
-  }
-  csf_body_piece_write(w, piece, target);
-}
-
 static void write_body(const struct csf_batch_writer *w, struct csf_buffer *out) {
   const struct csf_body_piece *pieces = (const void *)w->pieces.data;
   size_t n = w->pieces.size / sizeof *pieces;
-  uint8_t *body = out->data + out->size;
-  for (size_t i = 0; i < n; i++) write_padded(w, &pieces[i], body);
+  uint8_t *target = out->data + out->size;
+  for (size_t i = 0; i < n; i++) {
+    const struct csf_body_piece *piece = &pieces[i];
+    uint8_t *end = target + csf_round_up(piece->size, w->alignment);
+    if (w->alignment == 8) {
+      memset(end - 8, 0, 8);
+    } else {
+      memset(end - 64, 0, 64);
+    }
+    if (CSF_LIKELY(piece->op == CSF_BODY_COPY)) {
+      memcpy(target, piece->source, piece->size);
+    } else {
+      csf_body_write(w, piece, target);
+    }
+    target = end;
+  }
   out->size += (size_t)w->body_size;
 }
 
 /* Arrow body compression of one buffer: its size, then the codec's stream, or -1 and the bytes where that is not smaller. */
-static enum colshuf_status compress_piece(struct csf_batch_writer *w, const struct csf_body_piece *piece, struct colshuf_error *err) {
+static enum colshuf_status compress_piece(struct csf_batch_writer *w, const struct csf_body_piece *piece, size_t buffer,
+                                          struct colshuf_error *err) {
   w->raw.size = 0;
   CSF_TRY(csf_buffer_reserve(&w->raw, (size_t)piece->size, err));
-  csf_body_piece_write(w, piece, w->raw.data);
+  csf_body_write(w, piece, w->raw.data);
   size_t start = w->body.size;
   int64_t prefix = (int64_t)piece->size;
   CSF_TRY(csf_buffer_append(&w->body, &prefix, sizeof prefix, err));
@@ -150,21 +157,18 @@ static enum colshuf_status compress_piece(struct csf_batch_writer *w, const stru
     CSF_TRY(csf_buffer_append(&w->body, &prefix, sizeof prefix, err));
     CSF_TRY(csf_buffer_append(&w->body, w->raw.data, (size_t)piece->size, err));
   }
-  csf_store_u64(w->buffers.data + CSF_BUFFER_SIZE * (size_t)piece->buffer + 8, w->body.size - start);
+  csf_store_u64(w->buffers.data + CSF_BUFFER_SIZE * buffer + 8, w->body.size - start);
   return csf_buffer_append_zero(&w->body, (size_t)(csf_round_up(w->body.size, w->alignment) - w->body.size), err);
 }
 
 /* The body is made apart, since its sizes stand in the metadata before it. */
 static enum colshuf_status compress_body(struct csf_batch_writer *w, struct colshuf_error *err) {
-  const struct csf_body_piece *pieces = (const void *)w->pieces.data;
-  size_t n = w->pieces.size / sizeof *pieces, buffer = 0;
+  const struct csf_body_piece *piece = (const void *)w->pieces.data;
   w->body.size = 0;
-  for (size_t i = 0; i < n; i++) {
-    for (; buffer <= pieces[i].buffer; buffer++) csf_store_u64(w->buffers.data + CSF_BUFFER_SIZE * buffer, w->body.size);
-    CSF_TRY(compress_piece(w, &pieces[i], err));
-  }
-  for (; buffer < w->buffers.size / CSF_BUFFER_SIZE; buffer++) {
-    csf_store_u64(w->buffers.data + CSF_BUFFER_SIZE * buffer, w->body.size);
+  for (size_t i = 0; i < w->buffers.size / CSF_BUFFER_SIZE; i++) {
+    uint8_t *buffer = w->buffers.data + CSF_BUFFER_SIZE * i;
+    csf_store_u64(buffer, w->body.size);
+    if (csf_load_u64(buffer + 8) > 0) CSF_TRY(compress_piece(w, piece++, i, err));
   }
   w->body_size = w->body.size;
   return COLSHUF_OK;

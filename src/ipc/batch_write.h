@@ -33,6 +33,7 @@ struct csf_batch_writer {
   struct csf_buffer buffers; /* Buffer structs */
   struct csf_buffer variadic; /* i64 counts */
   struct csf_buffer pieces;  /* struct csf_body_piece: what fills the buffers */
+  struct csf_buffer odd;     /* struct csf_body_odd: more about some pieces */
   struct csf_buffer scratch; /* tables that pieces refer to */
   struct csf_buffer raw, body; /* for compression */
   uint64_t body_size;

@@ -40,32 +40,40 @@ static enum colshuf_status used_view_bytes(const struct ArrowArray *array, int64
 static enum colshuf_status plan_views_whole(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
                                             struct colshuf_error *err) {
   int64_t n_data = n == 0 ? 0 : view_n_data(array);
-  struct csf_body_piece piece = {.op = CSF_PIECE_COPY, .size = 16 * (uint64_t)n};
-  if (n > 0) piece.source = (const uint8_t *)array->buffers[1] + 16 * row;
-  CSF_TRY(csf_plan_piece(w, &piece, err));
+  const uint8_t *views = array->buffers[1];
+  CSF_TRY(csf_plan_room(w, 1 + (size_t)n_data, err));
+  csf_plan_put_copy(w, n == 0 ? NULL : views + 16 * row, 16 * (uint64_t)n);
   for (int64_t i = 0; i < n_data; i++) {
     int64_t size = csf_load_i64(view_sizes(array) + i);
-    struct csf_body_piece data = {.op = CSF_PIECE_COPY, .source = array->buffers[2 + i], .size = size < 0 ? 0 : (uint64_t)size};
-    CSF_TRY(csf_plan_piece(w, &data, err));
+    csf_plan_put_copy(w, array->buffers[2 + i], size < 0 ? 0 : (uint64_t)size);
   }
   return csf_buffer_append(&w->variadic, &n_data, sizeof n_data, err);
+}
+
+/* A buffer filled by a piece that needs more than a source. The caller has made room. */
+static enum colshuf_status put_odd(struct csf_batch_writer *w, enum csf_body_op op, int width, uint64_t size,
+                                   const struct csf_body_odd *odd, struct colshuf_error *err) {
+  if (size == 0) {
+    csf_plan_put_empty(w);
+    return COLSHUF_OK;
+  }
+  struct csf_body_piece *piece = csf_plan_put(w, op, NULL, size);
+  piece->width = (uint8_t)width;
+  piece->odd = (uint32_t)(w->odd.size / sizeof *odd);
+  return csf_buffer_append(&w->odd, odd, sizeof *odd, err);
 }
 
 static enum colshuf_status plan_views_gathered(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
                                                int64_t used, struct colshuf_error *err) {
-  struct csf_body_piece views = {.op = CSF_PIECE_VIEWS, .array = array, .first = row, .count = n, .size = 16 * (uint64_t)n};
-  CSF_TRY(csf_plan_piece(w, &views, err));
+  struct csf_body_odd odd = {.array = array, .row = row, .n = n};
   int64_t n_data = used > 0;
-  if (used > 0) {
-    struct csf_body_piece data = {.op = CSF_PIECE_VIEW_DATA, .array = array, .first = row, .count = n, .size = (uint64_t)used};
-    CSF_TRY(csf_plan_piece(w, &data, err));
-  }
+  CSF_TRY(put_odd(w, CSF_BODY_VIEWS, 16, 16 * (uint64_t)n, &odd, err));
+  if (used > 0) CSF_TRY(put_odd(w, CSF_BODY_VIEW_DATA, 1, (uint64_t)used, &odd, err));
   return csf_buffer_append(&w->variadic, &n_data, sizeof n_data, err);
 }
 
-enum colshuf_status csf_plan_view(struct csf_batch_writer *w, const struct csf_field *field, const struct ArrowArray *array,
-                                  int64_t row, int64_t n, struct colshuf_error *err) {
-  (void)field;
+enum colshuf_status csf_plan_view(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
+                                  struct colshuf_error *err) {
   int64_t n_data = view_n_data(array), total = 0, used;
   if (n == 0 || n_data == 0 || w->always_validity) return plan_views_whole(w, array, row, n, err);
   for (int64_t i = 0; i < n_data; i++) {
@@ -102,15 +110,6 @@ static enum colshuf_status list_view_range(const struct ArrowArray *array, int w
   return COLSHUF_OK;
 }
 
-static enum colshuf_status plan_list_view_buffer(struct csf_batch_writer *w, const struct csf_body_piece *common,
-                                                 enum csf_body_piece_op op, int buffer, bool whole, struct colshuf_error *err) {
-  struct csf_body_piece piece = *common;
-  piece.op = whole ? CSF_PIECE_COPY : op;
-  piece.size = (uint64_t)piece.count * (uint64_t)piece.width;
-  if (whole && piece.size > 0) piece.source = (const uint8_t *)piece.array->buffers[buffer] + piece.first * piece.width;
-  return csf_plan_piece(w, &piece, err);
-}
-
 enum colshuf_status csf_plan_list_view(struct csf_batch_writer *w, const struct csf_field *field, const struct ArrowArray *array,
                                        int64_t row, int64_t n, struct colshuf_error *err) {
   int width = field->layout == CSF_LAYOUT_LIST_VIEW32 ? 4 : 8;
@@ -122,9 +121,16 @@ enum colshuf_status csf_plan_list_view(struct csf_batch_writer *w, const struct 
   } else if (n > 0) {
     end = n_values;
   }
-  struct csf_body_piece common = {.array = array, .first = row, .count = n, .base = begin, .width = width};
-  CSF_TRY(plan_list_view_buffer(w, &common, CSF_PIECE_LIST_VIEW, 1, whole, err));
-  CSF_TRY(plan_list_view_buffer(w, &common, CSF_PIECE_LIST_SIZES, 2, whole, err));
+  uint64_t size = (uint64_t)n * (uint64_t)width;
+  if (whole) {
+    const uint8_t *offsets = array->buffers[1], *sizes = array->buffers[2];
+    csf_plan_put_copy(w, n == 0 ? NULL : offsets + row * width, size);
+    csf_plan_put_copy(w, n == 0 ? NULL : sizes + row * width, size);
+  } else {
+    struct csf_body_odd odd = {.array = array, .row = row, .n = n, .base = begin};
+    CSF_TRY(put_odd(w, CSF_BODY_LIST_VIEW, width, size, &odd, err));
+    CSF_TRY(put_odd(w, CSF_BODY_LIST_SIZES, width, size, &odd, err));
+  }
   return csf_plan_array(w, &field->children[0], array->children[0], begin, end - begin, err);
 }
 
@@ -153,22 +159,20 @@ static enum colshuf_status union_ranges(const struct csf_field *field, const str
 
 static enum colshuf_status plan_union_offsets(struct csf_batch_writer *w, const struct ArrowArray *array, int64_t row, int64_t n,
                                               const struct child_range ranges[128], struct colshuf_error *err) {
-  struct csf_body_piece piece = {.op = CSF_PIECE_UNION, .array = array, .first = row, .count = n, .size = 4 * (uint64_t)n};
-  piece.base = (int64_t)w->scratch.size;
+  struct csf_body_odd odd = {.array = array, .row = row, .n = n, .base = (int64_t)w->scratch.size};
   for (int i = 0; i < 128; i++) {
     int32_t base = ranges[i].begin < ranges[i].end ? ranges[i].begin : 0;
     CSF_TRY(csf_buffer_append(&w->scratch, &base, sizeof base, err));
   }
-  return csf_plan_piece(w, &piece, err);
+  return put_odd(w, CSF_BODY_UNION, 4, 4 * (uint64_t)n, &odd, err);
 }
 
 enum colshuf_status csf_plan_dense_union(struct csf_batch_writer *w, const struct csf_field *field, const struct ArrowArray *array,
                                          int64_t row, int64_t n, struct colshuf_error *err) {
   struct child_range ranges[128];
   CSF_TRY(union_ranges(field, array, row, n, ranges, err));
-  struct csf_body_piece ids = {.op = CSF_PIECE_COPY, .size = (uint64_t)n};
-  if (n > 0) ids.source = (const uint8_t *)array->buffers[0] + row;
-  CSF_TRY(csf_plan_piece(w, &ids, err));
+  const uint8_t *ids = array->buffers[0];
+  csf_plan_put_copy(w, n == 0 ? NULL : ids + row, (uint64_t)n);
   CSF_TRY(plan_union_offsets(w, array, row, n, ranges, err));
   for (int32_t i = 0; i < field->n_children; i++) {
     struct child_range range = ranges[field->type_ids[i]];
@@ -212,12 +216,12 @@ enum colshuf_status csf_plan_run_end(struct csf_batch_writer *w, const struct cs
   CSF_TRY(csf_plan_array(w, &field->children[0], run_ends, first, n_runs, err));
   if (n_runs > 0) {
     /* The plan just made copies the run ends as they are: its last piece is theirs. */
+    struct csf_body_odd odd = {.array = run_ends, .n = n_runs, .base = row, .limit = row + n};
     struct csf_body_piece *piece = (struct csf_body_piece *)(void *)(w->pieces.data + w->pieces.size) - 1;
-    piece->op = CSF_PIECE_RUN_ENDS;
-    piece->width = width;
-    piece->count = n_runs;
-    piece->base = row;
-    piece->limit = row + n;
+    piece->op = CSF_BODY_RUN_ENDS;
+    piece->width = (uint8_t)width;
+    piece->odd = (uint32_t)(w->odd.size / sizeof odd);
+    CSF_TRY(csf_buffer_append(&w->odd, &odd, sizeof odd, err));
   }
   return csf_plan_array(w, &field->children[1], array->children[1], first, n_runs, err);
 }

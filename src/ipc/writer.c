@@ -249,9 +249,6 @@ enum colshuf_status colshuf_ipc_writer_write(struct colshuf_ipc_writer *writer, 
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "rows %" PRId64 " + %" PRId64 " of a batch of %" PRId64, offset, length,
                     batch->length);
   }
-  if (csf_array_null_count(&writer->schema->root, batch, offset, length) > 0) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a batch is a struct without nulls");
-  }
   size_t n_dictionary_blocks = writer->dictionary_blocks.size, n_batch_blocks = writer->batch_blocks.size;
   enum colshuf_status status = write_batch(writer, batch, offset, length, err);
   if (status == COLSHUF_OK) status = flush(writer, err);
