@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The map writer from inside. Rows wait as chunks: a chunk is one piece of input (some thousand rows) whose rows were put in the
+ * order of their partitions, column by column, in the pool. When the pool is full, all chunks are walked through partition by
+ * partition: the rows of one partition, a slice of each chunk, are put together, cut into blocks, encoded, and appended to a
+ * spill run; at the end, the same goes straight to the data file, after what the runs hold of the partition.
+ *
+ *   batch -> (gather, when small) -> ids -> order -> chunk in the pool -> slices of a partition -> block -> spill | data | sink
+ *
+ * So memory is what the rows take and no more, whatever the number of partitions; an empty partition costs nothing here; every
+ * write to memory is sequential; and how blocks are cut depends on options and input alone.
+ */
+#ifndef CSF_SHUFFLE_MAP_WRITER_H
+#define CSF_SHUFFLE_MAP_WRITER_H
+
+#include "shuffle/dictionaries.h"
+#include "shuffle/order.h"
+#include "shuffle/pool.h"
+#include "shuffle/slices.h"
+#include "shuffle/spill.h"
+
+struct csf_chunk {
+  const struct ArrowArray *array; /* a batch, its rows in the order of partitions */
+  int64_t n_rows;
+  const int32_t *parts;    /* partitions that have rows here, rising */
+  const uint32_t *starts;  /* where each begins, and the end: n_parts + 1 */
+  int32_t n_parts;
+  int32_t at;              /* of parts: the next to be written */
+};
+
+/* Sizes that follow from the options. */
+struct csf_map_sizes {
+  uint64_t block_bytes;  /* raw bytes of a block */
+  int64_t block_rows;    /* INT64_MAX = no limit */
+  uint64_t block_values; /* csf_columns_max_values */
+  uint64_t piece_bytes;  /* of input that is routed at a time */
+  int64_t piece_rows;
+  int64_t gather_rows;   /* fewer are gathered first */
+  int64_t ids_rows;      /* ids are found for so many rows at a time */
+  size_t area_bytes;
+};
+
+enum csf_map_target { CSF_TARGET_SPILL, CSF_TARGET_DATA, CSF_TARGET_SINK };
+
+struct colshuf_map_writer {
+  struct csf_budget budget;
+  struct csf_map_sizes sizes;
+  struct csf_schema *schema;
+  struct ArrowSchema exported;  /* the same, for making encoders */
+  int32_t n_partitions;
+  enum colshuf_partitioning partitioning;
+  bool sort_first;
+  struct colshuf_partitioner *partitioner;
+  struct colshuf_block_encoder_options encoder_options;
+  struct colshuf_block_encoder *encoder;
+  enum colshuf_checksum checksum;
+  int native_index;
+  struct colshuf_sink sink;
+  char *output;                 /* NULL with a sink */
+  char *directory;              /* of output */
+  const char *name;             /* the rest of output */
+  char **spill_directories;
+  int32_t n_spill_directories;
+
+  struct csf_pool pool;
+  struct csf_buffer chunks;     /* struct csf_chunk */
+  int64_t buffered_rows;        /* in chunks */
+  uint64_t buffered_bytes;
+  struct csf_columns chunk;     /* the chunk being made; its bytes are the pool's */
+  struct csf_columns pending;   /* small batches, gathered */
+  struct ArrowArray *pending_array;
+  uint64_t pending_bytes;
+  struct csf_buffer pending_ids;
+  struct csf_buffer ids;
+  struct csf_order order;
+  struct csf_dictionaries_joined dictionaries;
+  void *pending_tree, *block_tree;
+  size_t tree_size;
+
+  struct csf_columns block;     /* the block being put together */
+  struct ArrowArray *block_array;
+  struct csf_sources sources;
+  struct csf_buffer slices;     /* struct csf_slice: of one partition */
+  struct csf_buffer planned;    /* of one block */
+
+  struct csf_spills spills;
+  struct csf_temp_file data;
+  uint64_t *partition_sizes;
+  uint32_t *checksums;
+  uint64_t flushed_size;        /* bytes of blocks of the partition being flushed */
+
+  struct colshuf_map_metrics metrics;
+  bool busy;                    /* a call is running: a memory manager may call back */
+  bool committed;
+  enum colshuf_status dead;     /* not OK: why every call fails */
+  char dead_reason[512];
+};
+
+/* map_route.c: all rows of batch, which is valid and not empty; ids in range. Errors are fatal. */
+enum colshuf_status csf_map_route(struct colshuf_map_writer *writer, const struct ArrowArray *batch, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+/* Refuses a batch whose column of partition ids holds one that is out of range. */
+enum colshuf_status csf_map_check_ids(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
+                                      struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Makes a chunk of what was gathered. */
+enum colshuf_status csf_map_route_pending(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* map_flush.c: writes all chunks as a spill run, or to the sink, and empties the pool. */
+enum colshuf_status csf_map_flush(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Writes spilled runs and chunks, merged, to the data file. */
+enum colshuf_status csf_map_flush_to_data(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* map_writer.c */
+enum colshuf_status csf_map_make_encoder(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+#endif

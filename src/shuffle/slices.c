@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shuffle/slices.h"
+
+#include "arrow/array.h"
+
+/* How many slices ahead memory is asked for: enough to hide its delay, few enough for what a core can wait for at a time. */
+enum { AHEAD = 6, LINE = 64 };
+
+void csf_sources_init(struct csf_sources *sources, const struct csf_field *root, const struct colshuf_allocator *allocator) {
+  *sources = (struct csf_sources){.root = root};
+  csf_buffer_init(&sources->table, allocator);
+}
+
+void csf_sources_clear(struct csf_sources *sources) {
+  csf_buffer_clear(&sources->table);
+}
+
+static bool is_binary(const struct csf_field *field) {
+  return field->layout == CSF_LAYOUT_BINARY32 || field->layout == CSF_LAYOUT_BINARY64;
+}
+
+/* Columns that are copied from the table; others go through their arrays. */
+static bool is_simple(const struct csf_field *field) {
+  return is_binary(field) || (field->layout == CSF_LAYOUT_FIXED && field->width > 0);
+}
+
+static struct csf_source source_of(const struct csf_field *field, const struct ArrowArray *array) {
+  if (!is_simple(field) || array->length == 0) return (struct csf_source){0};
+  return (struct csf_source){csf_array_validity(field, array), array->buffers[1], is_binary(field) ? array->buffers[2] : NULL};
+}
+
+enum colshuf_status csf_sources_set(struct csf_sources *sources, const struct ArrowArray *const *chunks, int32_t n_chunks,
+                                    struct colshuf_error *err) {
+  int32_t n_columns = sources->root->n_children;
+  size_t size = (size_t)n_columns * (size_t)n_chunks * sizeof(struct csf_source);
+  CSF_TRY(csf_buffer_reserve(&sources->table, size, err));
+  struct csf_source *place = (struct csf_source *)(void *)sources->table.data;
+  sources->n_chunks = n_chunks;
+  for (int32_t column = 0; column < n_columns; column++) {
+    const struct csf_field *field = &sources->root->children[column];
+    for (int32_t i = 0; i < n_chunks; i++) *place++ = source_of(field, chunks[i]->children[column]);
+  }
+  return COLSHUF_OK;
+}
+
+static const struct csf_source *sources_of(const struct csf_sources *sources, int32_t column) {
+  return (const struct csf_source *)(const void *)sources->table.data + (size_t)column * (size_t)sources->n_chunks;
+}
+
+static inline void prefetch(const uint8_t *place, int64_t size) {
+  for (int64_t at = 0; at < size; at += LINE) __builtin_prefetch(place + at);
+}
+
+/* Both sides have CSF_COLUMN_SLACK bytes of room: whole steps, no tail. */
+static inline void copy_lines(uint8_t *to, const uint8_t *from, int64_t size) {
+  for (int64_t at = 0; at < size; at += LINE) memcpy(to + at, from + at, LINE);
+}
+
+static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size) {
+  if (size <= 16 * LINE) copy_lines(to, from, size);
+  else memcpy(to, from, (size_t)size);
+}
+
+static inline int64_t load_offset(const uint8_t *offsets, int64_t i, bool wide) {
+  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
+}
+
+static void measure_binary(const struct csf_source *table, struct csf_slice *slices, size_t n, bool wide) {
+  int64_t width = wide ? 8 : 4;
+  for (size_t i = 0; i < n; i++) {
+    if (i + AHEAD < n) {
+      const struct csf_slice *next = &slices[i + AHEAD];
+      prefetch(table[next->chunk_index].main + next->start * width, (next->n + 1) * width);
+    }
+    struct csf_slice *slice = &slices[i];
+    const uint8_t *offsets = table[slice->chunk_index].main;
+    int64_t size = load_offset(offsets, slice->start + slice->n, wide) - load_offset(offsets, slice->start, wide);
+    slice->bytes += (uint64_t)(size + slice->n * width);
+  }
+}
+
+static void measure_any(const struct csf_field *field, int32_t column, struct csf_slice *slices, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const struct ArrowArray *array = slices[i].chunk->children[column];
+    struct csf_measure size = csf_columns_measure(field, array, slices[i].start, slices[i].n, false);
+    slices[i].bytes += size.bytes;
+    if (size.values > slices[i].values) slices[i].values = size.values;
+  }
+}
+
+void csf_slices_measure(const struct csf_sources *sources, struct csf_slice *slices, size_t n) {
+  const struct csf_field *root = sources->root;
+  uint64_t row_bytes = 0;
+  for (int32_t column = 0; column < root->n_children; column++) {
+    const struct csf_field *field = &root->children[column];
+    if (field->layout == CSF_LAYOUT_FIXED) row_bytes += (uint64_t)field->width;
+  }
+  for (size_t i = 0; i < n; i++) {
+    slices[i].bytes = row_bytes * (uint64_t)slices[i].n;
+    slices[i].values = (uint64_t)slices[i].n;
+  }
+  for (int32_t column = 0; column < root->n_children; column++) {
+    const struct csf_field *field = &root->children[column];
+    if (is_binary(field)) measure_binary(sources_of(sources, column), slices, n, field->layout == CSF_LAYOUT_BINARY64);
+    else if (field->layout != CSF_LAYOUT_FIXED) measure_any(field, column, slices, n);
+  }
+}
+
+static enum colshuf_status append_fixed(struct csf_column *column, const struct csf_source *table,
+                                        const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
+  int64_t width = column->field->width;
+  CSF_TRY(csf_column_need(column, &column->main, (size_t)(n_rows * width), err));
+  uint8_t *to = column->main.data + column->main.size;
+  for (size_t i = 0; i < n; i++) {
+    if (i + AHEAD < n) {
+      const struct csf_slice *next = &slices[i + AHEAD];
+      prefetch(table[next->chunk_index].main + next->start * width, next->n * width);
+    }
+    copy_bytes(to, table[slices[i].chunk_index].main + slices[i].start * width, slices[i].n * width);
+    to += slices[i].n * width;
+  }
+  column->main.size += (size_t)(n_rows * width);
+  return COLSHUF_OK;
+}
+
+struct text {
+  const uint8_t *from;
+  int64_t size;
+};
+
+static inline void move_offsets(uint8_t *to, const uint8_t *from, int64_t n, int64_t distance, bool wide) {
+  for (int64_t i = 0; i < n; i++) {
+    if (wide) csf_store_u64(to + 8 * i, csf_load_u64(from + 8 * i) + (uint64_t)distance);
+    else csf_store_u32(to + 4 * i, csf_load_u32(from + 4 * i) + (uint32_t)distance);
+  }
+}
+
+/* The offsets of all slices, and where their texts lie; returns the end of all texts. */
+static inline __attribute__((always_inline)) int64_t append_offsets(struct csf_column *column, const struct csf_source *table,
+                                                                    const struct csf_slice *slices, size_t n,
+                                                                    struct text *texts, bool wide) {
+  int64_t width = wide ? 8 : 4, end = (int64_t)column->extra.size;
+  uint8_t *to = column->main.data + column->main.size;
+  for (size_t i = 0; i < n; i++) {
+    const struct csf_source *source = &table[slices[i].chunk_index];
+    const uint8_t *offsets = source->main + slices[i].start * width;
+    if (i + AHEAD < n) {
+      const struct csf_slice *next = &slices[i + AHEAD];
+      prefetch(table[next->chunk_index].main + next->start * width, (next->n + 1) * width);
+    }
+    int64_t start = load_offset(offsets, 0, wide);
+    texts[i] = (struct text){source->extra == NULL ? NULL : source->extra + start, load_offset(offsets, slices[i].n, wide) - start};
+    move_offsets(to, offsets + width, slices[i].n, end - start, wide);
+    to += slices[i].n * width;
+    end += texts[i].size;
+  }
+  return end;
+}
+
+static void append_texts(uint8_t *to, const struct text *texts, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (i + AHEAD < n) prefetch(texts[i + AHEAD].from, texts[i + AHEAD].size);
+    if (texts[i].size > 0) copy_bytes(to, texts[i].from, texts[i].size);
+    to += texts[i].size;
+  }
+}
+
+static enum colshuf_status append_binary(struct csf_column *column, const struct csf_source *table,
+                                         const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
+  bool wide = column->field->layout == CSF_LAYOUT_BINARY64;
+  size_t width = wide ? 8 : 4;
+  CSF_TRY(csf_buffer_reserve(&column->rows, n * sizeof(struct text), err));
+  struct text *texts = (struct text *)(void *)column->rows.data;
+  CSF_TRY(csf_column_need(column, &column->main, ((size_t)n_rows + 1) * width, err));
+  if (column->main.size == 0) {
+    memset(column->main.data, 0, width);
+    column->main.size = width;
+  }
+  int64_t end = wide ? append_offsets(column, table, slices, n, texts, true) : append_offsets(column, table, slices, n, texts, false);
+  if (!wide && end > INT32_MAX) return csf_column_fail_limit(column, err);
+  CSF_TRY(csf_column_need(column, &column->extra, (size_t)end - column->extra.size, err));
+  append_texts(column->extra.data + column->extra.size, texts, n);
+  column->main.size += (size_t)n_rows * width;
+  column->extra.size = (size_t)end;
+  return COLSHUF_OK;
+}
+
+static bool has_nulls(const struct csf_source *table, const struct csf_slice *slices, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (table[slices[i].chunk_index].validity != NULL) return true;
+  }
+  return false;
+}
+
+/* Validity first: it is put behind `length` values, which then grows for good with the values themselves. */
+static enum colshuf_status append_validity(struct csf_column *column, int32_t index, const struct csf_slice *slices, size_t n,
+                                           struct colshuf_error *err) {
+  int64_t length = column->length;
+  for (size_t i = 0; i < n; i++) {
+    struct csf_rows rows = {slices[i].start, NULL, slices[i].n};
+    CSF_TRY(csf_column_add_validity(column, slices[i].chunk->children[index], rows, err));
+    column->length += slices[i].n;
+  }
+  column->length = length;
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status append_simple(struct csf_column *column, const struct csf_sources *sources, int32_t index,
+                                         const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
+  const struct csf_source *table = sources_of(sources, index);
+  if (column->has_validity || has_nulls(table, slices, n)) CSF_TRY(append_validity(column, index, slices, n, err));
+  if (is_binary(column->field)) CSF_TRY(append_binary(column, table, slices, n, n_rows, err));
+  else CSF_TRY(append_fixed(column, table, slices, n, n_rows, err));
+  column->length += n_rows;
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status append_any(struct csf_column *column, int32_t index, const struct csf_slice *slices, size_t n,
+                                      struct colshuf_error *err) {
+  for (size_t i = 0; i < n; i++) {
+    struct csf_rows rows = {slices[i].start, NULL, slices[i].n};
+    CSF_TRY(csf_column_add(column, slices[i].chunk->children[index], rows, err));
+  }
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_columns_append_slices(struct csf_columns *columns, const struct csf_sources *sources,
+                                              const struct csf_slice *slices, size_t n, struct colshuf_error *err) {
+  int64_t n_rows = 0;
+  for (size_t i = 0; i < n; i++) n_rows += slices[i].n;
+  for (int32_t index = 0; index < columns->root.n_children; index++) {
+    struct csf_column *column = &columns->root.children[index];
+    if (is_simple(column->field)) CSF_TRY(append_simple(column, sources, index, slices, n, n_rows, err));
+    else CSF_TRY(append_any(column, index, slices, n, err));
+  }
+  columns->root.length += n_rows;
+  return COLSHUF_OK;
+}
