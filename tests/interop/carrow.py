@@ -5,7 +5,9 @@ Values in plain Python: ints (temporal and decimal types too, unscaled), floats 
 structs as lists of (name, value), maps as lists of (key, value), unions as (type id, value), intervals as tuples, None = null.
 """
 import ctypes as c
+import os
 import struct
+import sys
 
 
 class ArrowSchema(c.Structure):
@@ -247,6 +249,15 @@ def load(path):
     library = c.CDLL(path)
     library.colshuf_stream_status.argtypes = [c.c_void_p]
     library.colshuf_ipc_reader_open_path.argtypes = [c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p]
+
+
+def test_folder(name):
+    """The folder of reference data that a test was told or finds; ends the program as skipped when there is none."""
+    folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(os.environ.get("COLSHUF_TEST_DATA", "../shared"), name)
+    if not os.path.isdir(folder):
+        print(f"skip: {folder} is not there")
+        sys.exit(77)
+    return folder
 
 
 class ReaderOptions(c.Structure):

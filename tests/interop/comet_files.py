@@ -3,7 +3,8 @@
 """Decodes every block of the shuffle files that the real Comet wrote, partition by partition, and compares each row with the input row
 of the same id, and the ids with what Spark read back. Then the hostile and odd blocks, whose verdicts must be the documented ones.
 
-usage: comet_files.py LIBCOLSHUF.so FOLDER
+usage: comet_files.py LIBCOLSHUF.so [FOLDER]
+FOLDER is by default comet in COLSHUF_TEST_DATA (../shared); exit 77 where it is missing.
 """
 import glob
 import json
@@ -97,7 +98,7 @@ def check_verdicts(root):
 
 def main():
     carrow.load(sys.argv[1])
-    root = sys.argv[2]
+    root = carrow.test_folder("comet")
     inputs = {name: read_input(os.path.join(root, name)) for name in ("alltypes.arrow", "many.arrow", "longs.arrow")}
     all_blocks = all_rows = cases = 0
     faults = []

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads every stream and file of Arrow's integration goldens through libcolshuf and compares schema and values with their JSON.
 
-usage: golden_json.py LIBCOLSHUF.so FOLDER
+usage: golden_json.py LIBCOLSHUF.so [FOLDER]
+FOLDER is by default arrow-testing/golden in COLSHUF_TEST_DATA (../shared); exit 77 where it is missing.
 Needs nothing but Python. Prints one line per file that differs and a summary; exit 1 when one did.
 """
 import glob
@@ -169,8 +170,9 @@ def same_schema(a, b, in_map=0):
 
 def main():
     carrow.load(sys.argv[1])
+    root = carrow.test_folder("arrow-testing/golden")
     failed = total = rows = 0
-    for path in sorted(glob.glob(os.path.join(sys.argv[2], "**", "*.json.gz"), recursive=True)):
+    for path in sorted(glob.glob(os.path.join(root, "**", "*.json.gz"), recursive=True)):
         schema, batches = load_json(path)
         for suffix in (".stream", ".arrow_file"):
             for trusted in (False, True):
