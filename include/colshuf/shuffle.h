@@ -81,6 +81,15 @@ COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_map_writer_write(struct
                                                                           const struct ArrowArray *batch,
                                                                           struct colshuf_error *err);
 
+/*
+ * The same, but all rows of batch go to this partition, whatever the partitioner says: for rows that were partitioned before.
+ * INVALID_ARGUMENT also when there is no such partition.
+ */
+COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_map_writer_write_partition(struct colshuf_map_writer *writer,
+                                                                                    const struct ArrowArray *batch,
+                                                                                    int32_t partition,
+                                                                                    struct colshuf_error *err);
+
 /* Spills what can be spilled and gives memory back; *freed (may be NULL) says how much. For memory managers under pressure. */
 COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_map_writer_spill(struct colshuf_map_writer *writer, uint64_t *freed,
                                                                           struct colshuf_error *err);

@@ -17,6 +17,11 @@ static enum colshuf_status find_ids(struct colshuf_map_writer *writer, const str
                                     struct colshuf_error *err) {
   struct ArrowArray head = head_of(batch, start, n);
   CSF_TRY(csf_buffer_reserve(&writer->ids, (size_t)n * sizeof(int32_t), err));
+  if (writer->destination >= 0) {
+    int32_t *ids = (int32_t *)(void *)writer->ids.data;
+    for (int64_t i = 0; i < n; i++) ids[i] = writer->destination;
+    return COLSHUF_OK;
+  }
   uint64_t begin = csf_now_ns();
   enum colshuf_status status = colshuf_partitioner_ids(writer->partitioner, &head, (int32_t *)(void *)writer->ids.data, err);
   writer->metrics.partition_ns += csf_now_ns() - begin;
@@ -25,7 +30,7 @@ static enum colshuf_status find_ids(struct colshuf_map_writer *writer, const str
 
 enum colshuf_status csf_map_check_ids(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
                                       struct colshuf_error *err) {
-  if (writer->partitioning != COLSHUF_PARTITION_ID) return COLSHUF_OK;
+  if (writer->partitioning != COLSHUF_PARTITION_ID || writer->destination >= 0) return COLSHUF_OK;
   for (int64_t start = 0; start < batch->length; start += writer->sizes.ids_rows) {
     int64_t n = batch->length - start;
     if (n > writer->sizes.ids_rows) n = writer->sizes.ids_rows;

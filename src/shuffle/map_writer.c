@@ -206,6 +206,7 @@ static enum colshuf_status init_writer(struct colshuf_map_writer *writer, const 
                                        const struct colshuf_map_writer_options *options, struct colshuf_error *err) {
   writer->n_partitions = options->partitioner.n_partitions;
   writer->partitioning = options->partitioner.kind;
+  writer->destination = -1;
   writer->sort_first = options->partitioner.sort_first != 0;
   writer->checksum = options->checksum;
   writer->native_index = options->native_index;
@@ -313,11 +314,8 @@ static enum colshuf_status check_batch(struct colshuf_map_writer *writer, const 
   return csf_map_check_ids(writer, batch, err);
 }
 
-enum colshuf_status colshuf_map_writer_write(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
-                                             struct colshuf_error *err) {
-  struct colshuf_error own;
-  if (err == NULL) err = &own;
-  CSF_TRY(check_alive(writer, err));
+static enum colshuf_status write_batch(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
+                                       struct colshuf_error *err) {
   CSF_TRY(check_batch(writer, batch, err));
   writer->busy = true;
   enum colshuf_status status = batch->length == 0 ? COLSHUF_OK : csf_map_route(writer, batch, err);
@@ -327,6 +325,29 @@ enum colshuf_status colshuf_map_writer_write(struct colshuf_map_writer *writer, 
   writer->metrics.batches++;
   writer->metrics.rows += (uint64_t)batch->length;
   return COLSHUF_OK;
+}
+
+enum colshuf_status colshuf_map_writer_write(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
+                                             struct colshuf_error *err) {
+  struct colshuf_error own;
+  if (err == NULL) err = &own;
+  CSF_TRY(check_alive(writer, err));
+  return write_batch(writer, batch, err);
+}
+
+enum colshuf_status colshuf_map_writer_write_partition(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
+                                                       int32_t partition, struct colshuf_error *err) {
+  struct colshuf_error own;
+  if (err == NULL) err = &own;
+  CSF_TRY(check_alive(writer, err));
+  if (partition < 0 || partition >= writer->n_partitions) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there is no partition %" PRId32 ", only %" PRId32 " of them", partition,
+                    writer->n_partitions);
+  }
+  writer->destination = partition;
+  enum colshuf_status status = write_batch(writer, batch, err);
+  writer->destination = -1;
+  return status;
 }
 
 static enum colshuf_status spill(struct colshuf_map_writer *writer, uint64_t *freed, struct colshuf_error *err) {

@@ -49,6 +49,7 @@ struct colshuf_map_writer {
   struct ArrowSchema exported;  /* the same, for making encoders */
   int32_t n_partitions;
   enum colshuf_partitioning partitioning;
+  int32_t destination;          /* of every row of the running call; -1 = as the partitioner says */
   bool sort_first;
   struct colshuf_partitioner *partitioner;
   struct colshuf_block_encoder_options encoder_options;
