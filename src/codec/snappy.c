@@ -98,7 +98,7 @@ static enum colshuf_status decompress_body(const struct chunk *chunk, struct csf
     return csf_fail(err, COLSHUF_CORRUPT, "the Snappy chunk at offset %zu announces %zu bytes, at most %d are allowed",
                     chunk->offset, size, CHUNK_DATA_MAX);
   }
-  CSF_TRY(csf_target_reserve(target, size, err));
+  CSF_TRY(csf_target_reserve(target, size > 0 ? size : 1, err)); /* a place to point at, even for nothing */
   *made = size;
   char *place = (char *)target->data + target->size;
   if (snappy_uncompress((const char *)data.data, data.size, place, made) == SNAPPY_OK) return COLSHUF_OK;
