@@ -46,23 +46,28 @@ static enum colshuf_status choose_partitions(struct csf_source *source, const st
   return COLSHUF_OK;
 }
 
-static enum colshuf_status open_file(struct csf_source *source, const struct colshuf_source *spec, bool verify,
+enum colshuf_status csf_source_load_checksums(struct csf_source *source, struct colshuf_error *err) {
+  if (source->index.offsets == NULL) return COLSHUF_OK;
+  return csf_checksums_read(source->name, source->index.n_partitions, &source->allocator, &source->algorithm, &source->checksums, err);
+}
+
+static enum colshuf_status open_file(struct csf_source *source, const struct colshuf_source *spec, bool ignore_index,
                                      struct colshuf_error *err) {
-  bool has_index = spec->index_path != NULL;
-  if (!has_index) CSF_TRY(find_index(source, spec->data_path, &has_index, err));
+  bool has_index = spec->index_path != NULL && !ignore_index;
+  if (!has_index && !ignore_index) CSF_TRY(find_index(source, spec->data_path, &has_index, err));
   if (!has_index) {
     CSF_TRY(csf_open_read(spec->data_path, &source->fd, err));
     return csf_file_size(source->fd, spec->data_path, &source->data_size, err);
   }
-  CSF_TRY(csf_output_open_any(spec->data_path, spec->index_path, &source->fd, &source->index, &source->data_size, err));
-  if (!verify) return COLSHUF_OK;
-  return csf_checksums_read(spec->data_path, source->index.n_partitions, &source->allocator, &source->algorithm, &source->checksums, err);
+  return csf_output_open_any(spec->data_path, spec->index_path, &source->fd, &source->index, &source->data_size, err);
 }
 
-static enum colshuf_status open_spec(struct csf_source *source, const struct colshuf_source *spec, bool verify, struct colshuf_error *err) {
+static enum colshuf_status open_spec(struct csf_source *source, const struct colshuf_source *spec,
+                                     const struct csf_source_options *options, struct colshuf_error *err) {
   if (spec->data_path != NULL) {
     source->name = spec->data_path;
-    CSF_TRY(open_file(source, spec, verify, err));
+    CSF_TRY(open_file(source, spec, options->ignore_index, err));
+    if (options->verify_checksums) CSF_TRY(csf_source_load_checksums(source, err));
   } else if (spec->bytes != NULL || spec->input.read == NULL) { /* nothing at all is no bytes */
     source->name = "memory";
     source->bytes = spec->bytes;
@@ -80,7 +85,7 @@ enum colshuf_status csf_source_open(struct csf_source *source, const struct cols
   source->read_ahead = options->read_ahead != 0 ? options->read_ahead : DEFAULT_READ_AHEAD;
   source->max_block_size = options->max_block_size != 0 ? options->max_block_size : UINT64_MAX;
   if (spec->data_path == NULL && spec->bytes == NULL) source->input = spec->input;
-  enum colshuf_status status = open_spec(source, spec, options->verify_checksums, err);
+  enum colshuf_status status = open_spec(source, spec, options, err);
   if (status != COLSHUF_OK) csf_source_close(source);
   return status;
 }
@@ -249,6 +254,20 @@ void csf_source_skip(struct csf_source *source) {
   source->ended = source->input.read != NULL;
   source->window_size = 0;
   source->window_start = source->offset = source->partition_end;
+}
+
+enum colshuf_status csf_source_skip_checked(struct csf_source *source, struct colshuf_error *err) {
+  uint64_t end = source->partition_end < source->data_size ? source->partition_end : source->data_size;
+  while (source->checked && source->offset < end) {
+    uint64_t left = end - source->offset;
+    const uint8_t *data;
+    size_t have, wanted = left < source->read_ahead ? (size_t)left : source->read_ahead;
+    CSF_TRY(fetch(source, source->offset, wanted, &data, &have, err));
+    source->running = csf_checksum_update(source->algorithm, source->running, data, have);
+    source->offset += have;
+  }
+  source->offset = source->partition_end;
+  return COLSHUF_OK;
 }
 
 enum colshuf_status csf_source_fail_context(const struct csf_source *source, const struct csf_source_block *block,

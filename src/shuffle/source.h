@@ -13,6 +13,7 @@ struct csf_source_options {
   struct colshuf_allocator allocator;
   size_t read_ahead;        /* bytes asked for at a time; 0 = default [1 MiB]. A larger block is read whole */
   uint64_t max_block_size;  /* LIMIT above; 0 = what the format allows */
+  bool ignore_index;        /* read the file as one run of blocks whatever lies beside it */
   bool verify_checksums;    /* a partition that differs from the checksum file, where there is one, is CORRUPT at its end */
 };
 
@@ -59,6 +60,9 @@ struct csf_source {
 enum colshuf_status csf_source_open(struct csf_source *source, const struct colshuf_source *spec,
                                     const struct csf_source_options *options, struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/* Sets what partitions are compared with, where there is a checksum file; before the first block. Errors: CORRUPT, IO, NO_MEMORY. */
+enum colshuf_status csf_source_load_checksums(struct csf_source *source, struct colshuf_error *err) COLSHUF_MUST_USE;
+
 /*
  * The next block; size 0 at the end. *out says where it is, also when that fails.
  * Errors: CORRUPT (header, truncation, checksum), LIMIT, IO, NO_MEMORY; the message does not say where: see csf_source_fail_context.
@@ -69,6 +73,9 @@ void csf_source_skip(struct csf_source *source);
 
 /* From now on nothing is compared in this partition: what is wrong with it is known. */
 void csf_source_forgive(struct csf_source *source);
+
+/* As csf_source_skip, but the bytes that are passed over count for the checksum, which is then compared. Files and memory only. */
+enum colshuf_status csf_source_skip_checked(struct csf_source *source, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /* Puts "FILE, partition P, block B at offset O: " before the message. */
 enum colshuf_status csf_source_fail_context(const struct csf_source *source, const struct csf_source_block *block,
