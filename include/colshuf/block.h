@@ -23,7 +23,10 @@ enum colshuf_compat {
   COLSHUF_COMPAT_ARROW = 2    /* colshuf: every Arrow type, dictionaries as they come */
 };
 
-/* How offsets stand in a block: as they are, or as byte-transposed lengths (docs/formats/block.md). */
+/*
+ * How offsets stand in a block: as they are, or as byte-transposed lengths (docs/formats/block.md). AUTO: as lengths where there is a
+ * codec that gains by it, the schema allows it and compat's readers know it; with the layout of arrow-rs under zstd alone, as Comet.
+ */
 enum colshuf_offsets { COLSHUF_OFFSETS_AUTO = 0, COLSHUF_OFFSETS_PLAIN = 1, COLSHUF_OFFSETS_LENGTHS = 2 };
 
 /* Which layout of the record batch: the smallest, or what arrow-rs writes byte for byte. */
@@ -32,7 +35,11 @@ enum colshuf_layout {
   COLSHUF_LAYOUT_ARROW_RS = 1 /* 64-byte padding, a validity buffer wherever there can be one */
 };
 
-/* Whether a plain column may be sent as dictionary<int32, value> where that makes the block smaller. */
+/*
+ * Whether a plain column may be sent as dictionary<int32, value> where that makes the block smaller. AUTO does so for Comet's readers
+ * (with a codec, and not in the layout of arrow-rs): now and then a block of 512 rows or more is encoded both ways, and the smaller
+ * way is kept for those that follow. The bytes of a block so depend on the blocks that the encoder made before it.
+ */
 enum colshuf_dictionary { COLSHUF_DICTIONARY_AUTO = 0, COLSHUF_DICTIONARY_OFF = 1 };
 
 struct colshuf_block_encoder_options {

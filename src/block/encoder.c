@@ -3,6 +3,7 @@
 
 #include "arrow/gather.h"
 #include "block/block_format.h"
+#include "block/choice.h"
 #include "block/compat.h"
 #include "block/reindex.h"
 #include "ipc/batch_write.h"
@@ -14,7 +15,13 @@ struct column {
   enum csf_column_change change;
   struct csf_reindex reindex;
   struct ArrowArray unpacked; /* owned */
-  struct ArrowArray array;    /* what is written: rows of the block alone, offset as it may be; not owned */
+};
+
+/* One way in which blocks are written. */
+struct form {
+  const struct csf_schema *schema;
+  struct csf_buffer schema_message; /* written once, replayed in every block */
+  bool lengths;                     /* offsets as lengths */
 };
 
 struct colshuf_block_encoder {
@@ -23,15 +30,23 @@ struct colshuf_block_encoder {
   struct csf_schema *schema; /* the caller's */
   struct csf_schema *wire;   /* as it stands in blocks */
   struct column *columns;
-  struct ArrowArray **children; /* &columns[i].array */
-  bool changes;              /* some column is not written as it comes */
-  bool lengths;
+  struct ArrowArray *arrays;    /* by column: what is written, where that is not the caller's batch as it is; not owned */
+  struct ArrowArray **children; /* &arrays[i] */
+  bool changes;                 /* some column is not written as it comes */
   struct csf_codec *codec;
   struct csf_batch_writer writer;
-  struct csf_buffer schema_message; /* written once, replayed in every block */
-  struct csf_buffer stream;  /* the IPC stream to be compressed */
-  struct csf_buffer block;
+  struct form plain;        /* schema = wire */
+  struct form dictionaries; /* schema = choice.variant */
+  struct csf_choice choice;
+  struct csf_buffer stream; /* the IPC stream to be compressed */
+  struct csf_buffer parts;  /* size_t: where in it the large buffers start */
+  struct csf_buffer block, other_block;
 };
+
+enum { BLOCKS_BETWEEN_TRIALS = 64 };
+
+/* Bytes that are worth tables of their own in a codec that makes tables. */
+enum { SMALLEST_PART = 4096 };
 
 /* --- opening --- */
 
@@ -39,12 +54,14 @@ static enum colshuf_status plan_columns(struct colshuf_block_encoder *e, struct 
   int32_t n = e->schema->root.n_children;
   if (n == 0) return COLSHUF_OK;
   e->columns = csf_alloc_zero(&e->allocator, (size_t)n * sizeof *e->columns);
+  e->arrays = csf_alloc_zero(&e->allocator, (size_t)n * sizeof *e->arrays);
   e->children = csf_alloc(&e->allocator, (size_t)n * sizeof *e->children);
-  if (e->columns == NULL || e->children == NULL) return csf_fail_memory(err, (size_t)n * sizeof *e->columns);
+  if (e->columns == NULL || e->arrays == NULL || e->children == NULL) {
+    return csf_fail_memory(err, (size_t)n * sizeof *e->columns);
+  }
   for (int32_t i = 0; i < n; i++) {
-    struct column *column = &e->columns[i];
-    csf_reindex_init(&column->reindex, &e->allocator);
-    e->children[i] = &column->array;
+    csf_reindex_init(&e->columns[i].reindex, &e->allocator);
+    e->children[i] = &e->arrays[i];
   }
   for (int32_t i = 0; i < n; i++) {
     const struct csf_field *field = &e->schema->root.children[i];
@@ -63,31 +80,47 @@ static bool comet(const struct colshuf_block_encoder *e) {
 
 static enum colshuf_status make_wire_schema(struct colshuf_block_encoder *e, struct colshuf_error *err) {
   e->wire = csf_schema_new(&e->allocator);
-  if (e->wire == NULL || !csf_field_copy(&e->wire->arena, &e->schema->root, &e->wire->root)) return csf_fail_memory(err, 0);
+  if (e->wire == NULL || !csf_field_copy(&e->wire->arena, &e->schema->root, &e->wire->root)) {
+    return csf_fail_memory(err, sizeof *e->wire);
+  }
   for (int32_t i = 0; comet(e) && i < e->wire->root.n_children; i++) {
     csf_column_change_field(&e->wire->root.children[i], e->columns[i].change);
   }
   CSF_TRY(csf_schema_finish(e->wire, NULL, err));
   csf_schema_number_dictionaries(e->wire);
-  return csf_schema_message_write(e->wire, e->writer.alignment, &e->schema_message, err);
+  e->plain.schema = e->wire;
+  return csf_schema_message_write(e->wire, e->writer.alignment, &e->plain.schema_message, err);
 }
 
-/* Whether offsets go out as lengths: formats.md A.11. Without a codec nothing would shrink. */
+/*
+ * Whether offsets go out as lengths: formats.md A.11. Without a codec nothing would shrink; the layout of arrow-rs goes with what
+ * Comet 1.2.0 does, which is lengths under zstd alone.
+ */
+static bool lengths_wanted(const struct colshuf_block_encoder_options *options) {
+  if (options->layout == COLSHUF_LAYOUT_ARROW_RS && options->codec != COLSHUF_ZSTD) return false;
+  return options->compat != COLSHUF_COMPAT_COMET_1_1 && options->codec != COLSHUF_NONE;
+}
+
 static enum colshuf_status choose_lengths(struct colshuf_block_encoder *e, struct colshuf_error *err) {
   bool has_offsets, possible = csf_schema_takes_lengths(e->wire, &has_offsets);
-  if (e->options.offsets == COLSHUF_OFFSETS_LENGTHS) {
-    if (e->options.compat == COLSHUF_COMPAT_COMET_1_1) {
-      return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "offsets as lengths: Comet before 1.2.0 does not read them");
-    }
-    if (!possible) {
-      return csf_fail(err, COLSHUF_UNSUPPORTED, "offsets as lengths: not with a dictionary or a view in the schema");
-    }
-    e->lengths = true;
-  } else if (e->options.offsets == COLSHUF_OFFSETS_AUTO) {
-    e->lengths = possible && has_offsets && e->options.compat != COLSHUF_COMPAT_COMET_1_1 && e->options.codec != COLSHUF_NONE;
+  if (e->options.offsets == COLSHUF_OFFSETS_AUTO) e->plain.lengths = possible && has_offsets && lengths_wanted(&e->options);
+  if (e->options.offsets != COLSHUF_OFFSETS_LENGTHS) return COLSHUF_OK;
+  if (e->options.compat == COLSHUF_COMPAT_COMET_1_1) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "offsets as lengths: Comet before 1.2.0 does not read them");
   }
-  e->writer.offsets_as_lengths = e->lengths;
+  if (!possible) return csf_fail(err, COLSHUF_UNSUPPORTED, "offsets as lengths: not with a dictionary or a view in the schema");
+  e->plain.lengths = true;
   return COLSHUF_OK;
+}
+
+/* Whether plain columns may become dictionaries: for Comet's readers, where a codec is to be fed less, and no form is prescribed. */
+static enum colshuf_status open_choice(struct colshuf_block_encoder *e, struct colshuf_error *err) {
+  const struct colshuf_block_encoder_options *options = &e->options;
+  if (options->dictionary == COLSHUF_DICTIONARY_OFF || options->offsets == COLSHUF_OFFSETS_LENGTHS || !comet(e) ||
+      options->layout == COLSHUF_LAYOUT_ARROW_RS || options->codec == COLSHUF_NONE) {
+    return COLSHUF_OK;
+  }
+  return csf_choice_init(&e->choice, e->wire, options->compat, &e->allocator, err);
 }
 
 static enum colshuf_status check_options(const struct colshuf_block_encoder_options *options, struct colshuf_error *err) {
@@ -110,6 +143,7 @@ static enum colshuf_status open_encoder(struct colshuf_block_encoder *e, const s
   CSF_TRY(plan_columns(e, err));
   CSF_TRY(make_wire_schema(e, err));
   CSF_TRY(choose_lengths(e, err));
+  CSF_TRY(open_choice(e, err));
   return csf_codec_new(&e->allocator, &e->codec, err);
 }
 
@@ -124,9 +158,12 @@ enum colshuf_status colshuf_block_encoder_new(const struct ArrowSchema *schema, 
   e->allocator = allocator;
   e->options = *options;
   csf_batch_writer_init(&e->writer, &allocator);
-  csf_buffer_init(&e->schema_message, &allocator);
+  csf_buffer_init(&e->plain.schema_message, &allocator);
+  csf_buffer_init(&e->dictionaries.schema_message, &allocator);
   csf_buffer_init(&e->stream, &allocator);
+  csf_buffer_init(&e->parts, &allocator);
   csf_buffer_init(&e->block, &allocator);
+  csf_buffer_init(&e->other_block, &allocator);
   enum colshuf_status status = open_encoder(e, schema, err);
   if (status != COLSHUF_OK) {
     colshuf_block_encoder_free(e);
@@ -148,15 +185,20 @@ void colshuf_block_encoder_free(struct colshuf_block_encoder *e) {
     csf_reindex_clear(&e->columns[i].reindex);
     release_unpacked(&e->columns[i]);
   }
+  csf_choice_clear(&e->choice);
   csf_free(&allocator, e->columns, n * sizeof *e->columns);
+  csf_free(&allocator, e->arrays, n * sizeof *e->arrays);
   csf_free(&allocator, e->children, n * sizeof *e->children);
   csf_schema_release(e->schema);
   csf_schema_release(e->wire);
   csf_codec_free(e->codec);
   csf_batch_writer_clear(&e->writer);
-  csf_buffer_clear(&e->schema_message);
+  csf_buffer_clear(&e->plain.schema_message);
+  csf_buffer_clear(&e->dictionaries.schema_message);
   csf_buffer_clear(&e->stream);
+  csf_buffer_clear(&e->parts);
   csf_buffer_clear(&e->block);
+  csf_buffer_clear(&e->other_block);
   csf_free(&allocator, e, sizeof *e);
 }
 
@@ -168,19 +210,19 @@ static enum colshuf_status change_column(struct colshuf_block_encoder *e, int32_
   const struct csf_field *field = &e->schema->root.children[i];
   if (column->change == CSF_COLUMN_REINDEX) {
     int32_t width = comet(e) ? 4 : field->width;
-    return csf_reindex_column(&column->reindex, field, array, start, length, width, comet(e), &column->array, err);
+    return csf_reindex_column(&column->reindex, field, array, start, length, width, comet(e), &e->arrays[i], err);
   }
   if (column->change == CSF_COLUMN_UNPACK) {
     struct csf_piece piece = {.field = field, .array = array, .start = start, .length = length};
     release_unpacked(column);
     CSF_TRY(csf_array_gather(&e->wire->root.children[i], &piece, 1, &e->allocator, &column->unpacked, err));
-    column->array = column->unpacked;
+    e->arrays[i] = column->unpacked;
     return COLSHUF_OK;
   }
-  column->array = *array;
-  column->array.offset += start;
-  column->array.length = length;
-  if (array->null_count > 0) column->array.null_count = -1;
+  e->arrays[i] = *array;
+  e->arrays[i].offset += start;
+  e->arrays[i].length = length;
+  if (array->null_count > 0) e->arrays[i].null_count = -1;
   return COLSHUF_OK;
 }
 
@@ -198,40 +240,117 @@ static enum colshuf_status change_columns(struct colshuf_block_encoder *e, const
   return COLSHUF_OK;
 }
 
+/* Rows on their way into a block. */
+struct rows {
+  const struct ArrowArray *batch;
+  int64_t start, length;
+};
+
 /* Appends the IPC stream of one record batch to *out. */
-static enum colshuf_status append_stream(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start,
-                                         int64_t length, struct csf_buffer *out, struct colshuf_error *err) {
-  CSF_TRY(csf_buffer_append(out, e->schema_message.data, e->schema_message.size, err));
-  if (e->wire->has_dictionary) CSF_TRY(csf_dictionaries_write(&e->writer, &e->wire->root, batch, out, err));
-  CSF_TRY(csf_batch_write(&e->writer, &e->wire->root, batch, start, length, out, err));
+static enum colshuf_status append_stream(struct colshuf_block_encoder *e, const struct form *form, const struct rows *rows,
+                                         struct csf_buffer *out, struct colshuf_error *err) {
+  const struct csf_field *root = &form->schema->root;
+  e->writer.offsets_as_lengths = form->lengths;
+  CSF_TRY(csf_buffer_append(out, form->schema_message.data, form->schema_message.size, err));
+  if (form->schema->has_dictionary) CSF_TRY(csf_dictionaries_write(&e->writer, root, rows->batch, out, err));
+  CSF_TRY(csf_batch_write(&e->writer, root, rows->batch, rows->start, rows->length, out, err));
   return csf_buffer_append(out, csf_end_marker, sizeof csf_end_marker, err);
 }
 
-static enum colshuf_status fill_block(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start,
-                                      int64_t length, struct colshuf_error *err) {
-  e->block.size = 0;
-  CSF_TRY(csf_buffer_append_zero(&e->block, COLSHUF_BLOCK_HEADER_SIZE, err));
-  if (e->options.codec == COLSHUF_NONE) return append_stream(e, batch, start, length, &e->block, err);
-  e->stream.size = 0;
-  CSF_TRY(append_stream(e, batch, start, length, &e->stream, err));
-  struct csf_span stream = {e->stream.data, e->stream.size};
-  return csf_codec_compress(e->codec, e->options.codec, e->options.level, stream, &e->block, err);
+/* Finds where the buffers of the batch start that are large enough to be parts for the codec. */
+static enum colshuf_status find_parts(struct colshuf_block_encoder *e, struct colshuf_error *err) {
+  const struct csf_buffer *buffers = &e->writer.buffers;
+  size_t body = e->stream.size - sizeof csf_end_marker - (size_t)e->writer.body_size, last = 0;
+  e->parts.size = 0;
+  for (size_t i = 0; i < buffers->size; i += 16) {
+    size_t start = body + (size_t)csf_load_u64(buffers->data + i);
+    if (start - last < SMALLEST_PART || e->stream.size - start < SMALLEST_PART) continue;
+    CSF_TRY(csf_buffer_append(&e->parts, &start, sizeof start, err));
+    last = start;
+  }
+  return COLSHUF_OK;
 }
 
-static enum colshuf_status encode(struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t start, int64_t length,
-                                  struct colshuf_error *err) {
-  struct ArrowArray changed;
-  if (e->changes) {
-    CSF_TRY(change_columns(e, batch, start, length, &changed, err));
-    batch = &changed;
-    start = 0;
+static enum colshuf_status fill_block(struct colshuf_block_encoder *e, const struct form *form, const struct rows *rows,
+                                      struct csf_buffer *block, struct colshuf_error *err) {
+  block->size = 0;
+  CSF_TRY(csf_buffer_append_zero(block, COLSHUF_BLOCK_HEADER_SIZE, err));
+  if (e->options.codec == COLSHUF_NONE) return append_stream(e, form, rows, block, err);
+  e->stream.size = 0;
+  CSF_TRY(append_stream(e, form, rows, &e->stream, err));
+  struct csf_span stream = {e->stream.data, e->stream.size};
+  if (e->options.codec == COLSHUF_ZSTD) CSF_TRY(find_parts(e, err));
+  return csf_codec_compress_parts(e->codec, e->options.codec, e->options.level, stream, (const size_t *)(const void *)e->parts.data,
+                                  e->parts.size / sizeof(size_t), block, err);
+}
+
+static enum colshuf_status make_block(struct colshuf_block_encoder *e, const struct form *form, const struct rows *rows,
+                                      struct csf_buffer *block, struct colshuf_error *err) {
+  CSF_TRY(fill_block(e, form, rows, block, err));
+  if (block->size - 8 > CSF_BLOCK_MAX_LENGTH) {
+    return csf_fail(err, COLSHUF_LIMIT, "a block of %zu bytes, more than %" PRIu64, block->size, CSF_BLOCK_MAX_LENGTH + 8);
   }
-  CSF_TRY(fill_block(e, batch, start, length, err));
-  if (e->block.size - 8 > CSF_BLOCK_MAX_LENGTH) {
-    return csf_fail(err, COLSHUF_LIMIT, "a block of %zu bytes, more than %" PRIu64, e->block.size, CSF_BLOCK_MAX_LENGTH + 8);
-  }
-  csf_block_header_write(e->block.data, e->block.size, (uint64_t)e->wire->root.n_children, e->options.codec, e->lengths);
+  csf_block_header_write(block->data, block->size, (uint64_t)form->schema->root.n_children, e->options.codec, form->lengths);
   return COLSHUF_OK;
+}
+
+/* Makes the block with dictionaries; *made is false when no column was left for one. */
+static enum colshuf_status make_dictionary_block(struct colshuf_block_encoder *e, const struct rows *rows, struct csf_buffer *block,
+                                                 bool *made, struct colshuf_error *err) {
+  struct ArrowArray changed;
+  bool schema_changed;
+  CSF_TRY(change_columns(e, rows->batch, rows->start, rows->length, &changed, err));
+  CSF_TRY(csf_choice_apply(&e->choice, rows->batch, rows->start, rows->length, e->arrays, made, &schema_changed, err));
+  if (!*made) return COLSHUF_OK;
+  if (schema_changed) {
+    e->dictionaries.schema = e->choice.variant;
+    e->dictionaries.schema_message.size = 0;
+    enum colshuf_status status =
+        csf_schema_message_write(e->choice.variant, e->writer.alignment, &e->dictionaries.schema_message, err);
+    if (status != COLSHUF_OK) {
+      csf_choice_forget(&e->choice);
+      return status;
+    }
+  }
+  struct rows turned = {&changed, 0, rows->length};
+  return make_block(e, &e->dictionaries, &turned, block, err);
+}
+
+static enum colshuf_status make_plain_block(struct colshuf_block_encoder *e, const struct rows *rows, struct csf_buffer *block,
+                                            struct colshuf_error *err) {
+  if (!e->changes) return make_block(e, &e->plain, rows, block, err);
+  struct ArrowArray changed;
+  CSF_TRY(change_columns(e, rows->batch, rows->start, rows->length, &changed, err));
+  struct rows turned = {&changed, 0, rows->length};
+  return make_block(e, &e->plain, &turned, block, err);
+}
+
+/* Makes the block both ways and keeps the smaller one, and its way for the blocks that follow. */
+static enum colshuf_status try_both(struct colshuf_block_encoder *e, const struct rows *rows, struct colshuf_error *err) {
+  bool any, made = false;
+  e->choice.blocks_left = BLOCKS_BETWEEN_TRIALS;
+  e->choice.dictionaries = false;
+  CSF_TRY(csf_choice_sample(&e->choice, rows->batch, rows->start, rows->length, &any, err));
+  if (any) CSF_TRY(make_dictionary_block(e, rows, &e->other_block, &made, err));
+  CSF_TRY(make_plain_block(e, rows, &e->block, err));
+  e->choice.dictionaries = made && e->other_block.size < e->block.size;
+  if (!e->choice.dictionaries) return COLSHUF_OK;
+  struct csf_buffer larger = e->block;
+  e->block = e->other_block;
+  e->other_block = larger;
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status encode(struct colshuf_block_encoder *e, const struct rows *rows, struct colshuf_error *err) {
+  if (!e->choice.enabled || rows->length < CSF_CHOICE_MIN_ROWS) return make_plain_block(e, rows, &e->block, err);
+  if (e->choice.blocks_left == 0) return try_both(e, rows, err);
+  e->choice.blocks_left--;
+  if (e->choice.dictionaries) {
+    bool made;
+    CSF_TRY(make_dictionary_block(e, rows, &e->block, &made, err));
+    if (made) return COLSHUF_OK;
+  }
+  return make_plain_block(e, rows, &e->block, err);
 }
 
 static enum colshuf_status check_batch(const struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t offset,
@@ -255,7 +374,8 @@ enum colshuf_status colshuf_block_encoder_encode(struct colshuf_block_encoder *e
     *size = 0;
     return COLSHUF_OK;
   }
-  CSF_TRY(encode(e, batch, offset, length, err));
+  struct rows rows = {batch, offset, length};
+  CSF_TRY(encode(e, &rows, err));
   *block = e->block.data;
   *size = e->block.size;
   return COLSHUF_OK;

@@ -35,6 +35,8 @@ enum colshuf_status csf_lz4_compress(struct csf_codec *codec, int level, struct 
                                      struct colshuf_error *err) COLSHUF_MUST_USE;
 enum colshuf_status csf_zstd_compress(struct csf_codec *codec, int level, struct csf_span input, struct csf_buffer *out,
                                       struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_zstd_compress_parts(struct csf_codec *codec, int level, struct csf_span input, const size_t *starts, size_t n,
+                                            struct csf_buffer *out, struct colshuf_error *err) COLSHUF_MUST_USE;
 enum colshuf_status csf_snappy_compress(struct csf_span input, struct csf_buffer *out, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /* The whole of input, which must be one complete stream, to target. */

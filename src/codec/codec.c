@@ -74,6 +74,13 @@ enum colshuf_status csf_codec_compress(struct csf_codec *codec, enum colshuf_cod
   return csf_buffer_append(out, input.data, input.size, err);
 }
 
+enum colshuf_status csf_codec_compress_parts(struct csf_codec *codec, enum colshuf_codec kind, int level, struct csf_span input,
+                                             const size_t *starts, size_t n, struct csf_buffer *out, struct colshuf_error *err) {
+  if (kind != COLSHUF_ZSTD || n == 0) return csf_codec_compress(codec, kind, level, input, out, err);
+  CSF_TRY(csf_codec_check(kind, level, err));
+  return csf_zstd_compress_parts(codec, level, input, starts, n, out, err);
+}
+
 enum colshuf_status csf_target_too_large(const struct csf_target *target, uint64_t size, struct colshuf_error *err) {
   if (target->buffer == NULL) {
     return csf_fail(err, COLSHUF_CORRUPT, "at least %" PRIu64 " bytes come out of a stream of %" PRIu64 " announced", size,

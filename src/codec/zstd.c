@@ -76,6 +76,50 @@ enum colshuf_status csf_zstd_compress(struct csf_codec *codec, int level, struct
   return COLSHUF_OK;
 }
 
+/*
+ * Tells libzstd that input and output stay where they are, so that it copies neither through buffers of its own. The parameters
+ * belong to the part of its interface that may change, and before 1.5.4 the input was not allowed to grow: other versions copy.
+ */
+static void expect_stable_buffers(ZSTD_CCtx *compressor) {
+  unsigned version = ZSTD_versionNumber();
+  if (version < 10504 || version >= 10600) return;
+  ZSTD_CCtx_setParameter(compressor, ZSTD_c_stableInBuffer, 1);
+  ZSTD_CCtx_setParameter(compressor, ZSTD_c_stableOutBuffer, 1);
+}
+
+static size_t compress_parts(ZSTD_CCtx *compressor, struct csf_span input, const size_t *starts, size_t n, ZSTD_outBuffer *out) {
+  ZSTD_inBuffer in = {input.data, 0, 0};
+  for (size_t i = 0; i <= n; i++) {
+    in.size = i < n ? starts[i] : input.size;
+    size_t left;
+    do {
+      left = ZSTD_compressStream2(compressor, out, &in, i < n ? ZSTD_e_flush : ZSTD_e_end);
+      if (ZSTD_isError(left)) return left;
+    } while (left > 0);
+  }
+  return out->pos;
+}
+
+enum colshuf_status csf_zstd_compress_parts(struct csf_codec *codec, int level, struct csf_span input, const size_t *starts, size_t n,
+                                            struct csf_buffer *out, struct colshuf_error *err) {
+  CSF_TRY(need_compressor(codec, level == 0 ? 1 : level, err));
+  ZSTD_CCtx *compressor = codec->zstd_compressor;
+  /* Each start ends a block early, with a header more. */
+  size_t room = ZSTD_compressBound(input.size) + 16 * (n + 1);
+  CSF_TRY(csf_buffer_reserve(out, out->size + room, err));
+  ZSTD_CCtx_reset(compressor, ZSTD_reset_session_only);
+  ZSTD_CCtx_setPledgedSrcSize(compressor, input.size);
+  expect_stable_buffers(compressor);
+  ZSTD_outBuffer target = {out->data + out->size, out->capacity - out->size, 0};
+  size_t made = compress_parts(compressor, input, starts, n, &target);
+  if (ZSTD_isError(made)) {
+    ZSTD_CCtx_reset(compressor, ZSTD_reset_session_only);
+    return fail_zstd(made, "compress", err);
+  }
+  out->size += made;
+  return COLSHUF_OK;
+}
+
 /* The frames of a stream, as they are walked. */
 struct walk {
   struct csf_cursor cursor;

@@ -119,6 +119,55 @@ static void what_is_compressed_comes_back_with_one_reused_context(void) {
   csf_codec_free(codec);
 }
 
+/* Columns of other nature one after another, told and not told: one stream either way, and the told one is smaller with zstd. */
+static void parts_make_a_stream_that_decodes_as_a_whole(void) {
+  struct colshuf_error err;
+  struct csf_codec *codec = new_codec();
+  struct csf_buffer data = new_buffer(), told = new_buffer(), untold = new_buffer(), out = new_buffer();
+  size_t starts[4];
+  for (int i = 0; i < 5; i++) {
+    struct csf_buffer part = make_data(20000 + 1000 * (size_t)i, 1 + i % 2);
+    for (size_t j = 0; j < part.size && i % 4 == 0; j++) part.data[j] &= 0x1f; /* 5 bits of noise a byte */
+    REQUIRE_OK(csf_buffer_append(&data, part.data, part.size, &err));
+    if (i < 4) starts[i] = data.size;
+    csf_buffer_clear(&part);
+  }
+  for (int round = 0; round < 3; round++) {
+    for (int k = 0; k < 3; k++) {
+      told.size = untold.size = 0;
+      REQUIRE_OK(csf_codec_compress_parts(codec, kinds[k], 0, span_of(&data), starts, 4, &told, &err));
+      REQUIRE_OK(csf_codec_compress(codec, kinds[k], 0, span_of(&data), &untold, &err));
+      if (kinds[k] == COLSHUF_ZSTD) CHECK(told.size < untold.size);
+      REQUIRE_OK(csf_codec_decompress(codec, kinds[k], span_of(&told), ROOM, 0, &out, &err));
+      CHECK(out.size == data.size && memcmp(out.data, data.data, data.size) == 0);
+    }
+  }
+  csf_buffer_clear(&data);
+  csf_buffer_clear(&told);
+  csf_buffer_clear(&untold);
+  csf_buffer_clear(&out);
+  csf_codec_free(codec);
+}
+
+static enum colshuf_status compress_parts_once(void *ctx) {
+  const struct csf_buffer *data = ctx;
+  struct csf_codec *codec;
+  struct csf_buffer out = new_buffer();
+  enum colshuf_status status = csf_codec_new(&test_heap, &codec, NULL);
+  if (status != COLSHUF_OK) return status;
+  size_t start = 100;
+  status = csf_codec_compress_parts(codec, COLSHUF_ZSTD, 0, span_of(data), &start, 1, &out, NULL);
+  csf_buffer_clear(&out);
+  csf_codec_free(codec);
+  return status;
+}
+
+static void parts_report_refused_memory(void) {
+  struct csf_buffer data = make_data(5000, 2);
+  CHECK(test_oom_sweep(compress_parts_once, &data) > 0);
+  csf_buffer_clear(&data);
+}
+
 static void levels_outside_a_codecs_range_are_refused(void) {
   struct colshuf_error err;
   CHECK_STATUS(csf_codec_check(COLSHUF_ZSTD, 22, &err), COLSHUF_OK);
@@ -480,6 +529,8 @@ static void steady_state_allocates_nothing(void) {
 
 static const struct test_case tests[] = {
     TEST(what_is_compressed_comes_back_with_one_reused_context),
+    TEST(parts_make_a_stream_that_decodes_as_a_whole),
+    TEST(parts_report_refused_memory),
     TEST(levels_outside_a_codecs_range_are_refused),
     TEST(golden_streams_decode),
     TEST(an_empty_stored_lz4_block_is_skipped),
