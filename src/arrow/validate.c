@@ -233,18 +233,68 @@ static enum colshuf_status check_values_of_dictionary(const struct csf_place *at
   return check_counts(&values);
 }
 
+/* Small enough that no sum of two, and no product with a width, overflows. */
+static inline bool is_modest(int64_t n) {
+  return (uint64_t)n < (uint64_t)1 << 31;
+}
+
+/* Whether buffer i has size bytes. sizes as in struct csf_place. */
+static inline bool has_room(const struct ArrowArray *array, const int64_t *sizes, int i, int64_t size) {
+  return size <= (array->buffers[i] == NULL ? 0 : sizes == NULL ? INT64_MAX : sizes[i]);
+}
+
+static inline bool plain_buffers_fit(const struct csf_field *field, const struct ArrowArray *array, const int64_t *sizes) {
+  int64_t end = array->offset + array->length;
+  bool no_bitmap = array->null_count == 0 || (array->null_count < 0 && array->buffers[0] == NULL);
+  if (!no_bitmap && !has_room(array, sizes, 0, csf_bit_bytes(end))) return false;
+  switch (field->layout) {
+    case CSF_LAYOUT_BITS:
+      return has_room(array, sizes, 1, csf_bit_bytes(end));
+    case CSF_LAYOUT_FIXED:
+      return has_room(array, sizes, 1, end * field->width);
+    default:
+      return has_room(array, sizes, 1, (end + 1) * (field->layout == CSF_LAYOUT_BINARY32 ? 4 : 8));
+  }
+}
+
+/*
+ * The usual column, flat and with nothing odd about it, told by a few comparisons: batches are small and many. False says nothing: then
+ * every rule is looked at one by one, and the words for what is wrong are found.
+ */
+static bool plainly_fits(struct csf_validation *validation, const struct csf_field *field, const struct ArrowArray *array) {
+  if (field->layout < CSF_LAYOUT_BITS || field->layout > CSF_LAYOUT_BINARY64 || field->dictionary != NULL) return false;
+  int64_t n_buffers = field->layout >= CSF_LAYOUT_BINARY32 ? 3 : 2;
+  if (array == NULL || array->buffers == NULL || array->n_buffers != n_buffers) return false;
+  if (array->n_children != 0 || array->dictionary != NULL || (validation->check_release && array->release == NULL)) return false;
+  if (!is_modest(array->length) || !is_modest(array->offset) || array->length == 0) return false;
+  if (array->null_count < -1 || array->null_count > array->length) return false;
+  const int64_t *sizes = validation->sizes;
+  if (sizes != NULL && validation->sizes_end - sizes < n_buffers) return false;
+  if (!plain_buffers_fit(field, array, sizes)) return false;
+  if (sizes != NULL) validation->sizes += n_buffers;
+  return true;
+}
+
+static enum colshuf_status check_values(const struct csf_place *at) {
+  if (at->validation->level >= CSF_VALIDATE_MEMORY) CSF_TRY(csf_validate_memory(at));
+  return at->validation->level >= CSF_VALIDATE_FULL ? csf_validate_full(at) : COLSHUF_OK;
+}
+
+static enum colshuf_status check_child(const struct csf_place *at, int64_t i) {
+  struct csf_validation *validation = at->validation;
+  struct csf_place child = {at, &at->field->children[i], at->array->children[i], validation->sizes, validation};
+  if (!plainly_fits(validation, child.field, child.array)) return check_tree(&child);
+  bool has_values = child.field->layout >= CSF_LAYOUT_BINARY32 || child.array->null_count != 0;
+  return has_values && validation->level > CSF_VALIDATE_STRUCTURE ? check_values(&child) : COLSHUF_OK;
+}
+
 /* Children first: what an array says about itself is looked at only when the children that it points into are known to be right. */
 static enum colshuf_status check_tree(struct csf_place *at) {
   CSF_TRY(check_self(at));
-  for (int64_t i = 0; i < at->array->n_children; i++) {
-    struct csf_place child = {at, &at->field->children[i], at->array->children[i], NULL, at->validation};
-    CSF_TRY(check_tree(&child));
-  }
+  for (int64_t i = 0; i < at->array->n_children; i++) CSF_TRY(check_child(at, i));
   CSF_TRY(check_child_lengths(at));
   CSF_TRY(check_values_of_dictionary(at));
-  if (at->validation->level >= CSF_VALIDATE_MEMORY) CSF_TRY(csf_validate_memory(at));
-  if (at->validation->level >= CSF_VALIDATE_FULL) CSF_TRY(csf_validate_full(at));
-  return COLSHUF_OK;
+  return check_values(at);
 }
 
 enum colshuf_status csf_array_validate(const struct csf_field *field, const struct ArrowArray *array,
@@ -262,38 +312,7 @@ enum colshuf_status csf_array_validate(const struct csf_field *field, const stru
   return check_tree(&top);
 }
 
-/* Small enough that no sum or product of two sizes overflows. */
-static bool is_modest(int64_t n) {
-  return (uint64_t)n < (uint64_t)1 << 48;
-}
-
-static bool column_plainly_fits(const struct csf_field *field, const struct ArrowArray *array, int64_t n_rows) {
-  int64_t n_buffers = field->layout == CSF_LAYOUT_BITS || field->layout == CSF_LAYOUT_FIXED ? 2 : 3;
-  if (field->layout < CSF_LAYOUT_BITS || field->layout > CSF_LAYOUT_BINARY64 || field->dictionary != NULL) return false;
-  if (array == NULL || array->release == NULL || array->buffers == NULL || array->dictionary != NULL) return false;
-  if (array->n_buffers != n_buffers || array->n_children != 0 || array->buffers[1] == NULL) return false;
-  if (!is_modest(array->length) || !is_modest(array->offset) || array->length < n_rows) return false;
-  return array->null_count == 0 || array->null_count == -1 ||
-         (array->null_count > 0 && array->null_count <= array->length && array->buffers[0] != NULL);
-}
-
-/*
- * The usual batch, flat columns with nothing odd about them, told by a few comparisons a column: writers of small blocks check every
- * batch. False says nothing: then every rule is looked at, and the words for what is wrong are found.
- */
-static bool plainly_fits(const struct csf_field *field, const struct ArrowArray *array) {
-  if (field->layout != CSF_LAYOUT_STRUCT || array == NULL || array->release == NULL) return false;
-  if (!is_modest(array->length) || !is_modest(array->offset) || array->null_count != 0 || array->dictionary != NULL) return false;
-  if (array->n_buffers != 1 || array->buffers == NULL || array->n_children != field->n_children) return false;
-  if (array->n_children > 0 && array->children == NULL) return false;
-  for (int32_t i = 0; i < field->n_children; i++) {
-    if (!column_plainly_fits(&field->children[i], array->children[i], array->offset + array->length)) return false;
-  }
-  return true;
-}
-
 enum colshuf_status csf_array_import_check(const struct csf_field *field, const struct ArrowArray *array, struct colshuf_error *err) {
-  if (CSF_LIKELY(plainly_fits(field, array))) return COLSHUF_OK;
   struct csf_validation validation = {
       .level = CSF_VALIDATE_STRUCTURE, .structural = COLSHUF_INVALID_ARGUMENT, .check_release = true, .err = err};
   struct csf_place top = {NULL, field, array, NULL, &validation};
