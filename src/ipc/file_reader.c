@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "ipc/batch_plan.h"
 #include "ipc/format_tables.h"
 #include "ipc/input.h"
 #include "ipc/reader.h"
@@ -116,17 +117,27 @@ static enum colshuf_status read_block_message(struct csf_ipc_reader *r, const st
   return COLSHUF_OK;
 }
 
+/* In a file dictionaries do not change, they only grow: batches may be read in any order, with all of it. */
+static enum colshuf_status check_first_or_delta(const struct csf_ipc_reader *r, const struct csf_message *message, struct colshuf_error *err) {
+  struct csf_fb_table table = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
+  int64_t id = csf_fb_i64(table, CSF_DICTIONARY_ID, 0);
+  size_t place = csf_batch_plan_find(r->plan, id);
+  bool is_known = place < r->plan->n_dictionaries && r->dictionaries->values[place] != NULL;
+  if (!is_known || csf_fb_u8(table, CSF_DICTIONARY_IS_DELTA, 0) != 0) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_CORRUPT, "a second dictionary of id %" PRId64 ", which in a file may only be a delta", id);
+}
+
 static enum colshuf_status read_dictionary(struct csf_ipc_reader *r, uint32_t i, struct colshuf_error *err) {
   struct block block = {0};
   struct csf_message message;
   CSF_TRY(read_block(r, r->dictionary_blocks, i, &block, err));
   enum colshuf_status status = read_block_message(r, &block, CSF_MESSAGE_DICTIONARY, &message, err);
+  if (status == COLSHUF_OK) status = check_first_or_delta(r, &message, err);
   if (status == COLSHUF_OK) status = csf_ipc_reader_dictionary(r, &message, err);
   if (status != COLSHUF_OK) return csf_fail_context(err, status, "dictionary %" PRIu32 " at byte %" PRIu64, i, block.offset);
   return COLSHUF_OK;
 }
 
-/* In a file dictionaries do not change, they only grow: batches may be read in any order, with all of it. */
 static enum colshuf_status read_dictionaries(struct csf_ipc_reader *r, struct colshuf_error *err) {
   for (uint32_t i = 0; i < r->dictionary_blocks.count; i++) CSF_TRY(read_dictionary(r, i, err));
   r->has_dictionaries = true;

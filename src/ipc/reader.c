@@ -225,10 +225,18 @@ static int64_t replay_read(void *ctx, void *buffer, size_t size) {
   return (int64_t)size;
 }
 
+/* Also true for a cut of the magic that no stream could start with: its first four bytes are no sane metadata size. */
+static bool starts_like_a_file(const uint8_t *head, size_t size) {
+  return size >= 4 && memcmp(head, csf_file_magic, size < CSF_MAGIC_SIZE ? size : CSF_MAGIC_SIZE) == 0;
+}
+
 static enum colshuf_status open_stream(struct csf_ipc_reader *r, struct colshuf_error *err) {
   struct replay replay = {.input = r->input};
   CSF_TRY(csf_input_read(&r->input, replay.bytes, sizeof replay.bytes, &replay.size, err));
-  r->is_inside_file = replay.size == sizeof replay.bytes && memcmp(replay.bytes, csf_file_magic, CSF_MAGIC_SIZE) == 0;
+  r->is_inside_file = starts_like_a_file(replay.bytes, replay.size);
+  if (r->is_inside_file && replay.size < sizeof replay.bytes) {
+    return csf_fail(err, COLSHUF_CORRUPT, "truncated: a file that ends after %zu bytes", replay.size);
+  }
   if (r->is_inside_file) replay.taken = r->position = sizeof replay.bytes;
   r->input.read = replay_read;
   r->input.ctx = &replay;
@@ -236,10 +244,6 @@ static enum colshuf_status open_stream(struct csf_ipc_reader *r, struct colshuf_
   r->input = replay.input;
   if (status != COLSHUF_OK) return csf_fail_context(err, status, "message at byte %" PRIu64, r->position);
   return COLSHUF_OK;
-}
-
-static bool starts_like_a_file(const uint8_t *head, size_t size) {
-  return size >= CSF_MAGIC_SIZE && memcmp(head, csf_file_magic, CSF_MAGIC_SIZE) == 0;
 }
 
 static enum colshuf_status open_input(struct csf_ipc_reader *r, struct colshuf_error *err) {
