@@ -150,8 +150,36 @@ static void release(struct csf_pool *pool, void *pointer, size_t wanted) {
   unbook(pool, size);
 }
 
+static bool rebook(struct csf_pool *pool, size_t old_size, size_t new_size) {
+  lock_pool(pool);
+  bool fits = pool->used + pool->kept - old_size + new_size <= pool->max_held;
+  if (fits) pool->used += new_size - old_size; /* wraps when it shrinks, and that is right */
+  else pool->hit_limit = true;
+  unlock_pool(pool);
+  return fits;
+}
+
+/* Changes the size of a block in use by the machine's own means, which need not copy it and leave no smaller block behind. */
+static void *resize_raw(struct csf_pool *pool, void *pointer, size_t old_size, size_t new_size) {
+  if (!rebook(pool, old_size, new_size)) {
+    drop_kept(pool);
+    if (!rebook(pool, old_size, new_size)) return NULL;
+  }
+  void *moved = pool->allocator.resize(pool->allocator.ctx, pointer, old_size, new_size);
+  if (moved != NULL) return moved;
+  lock_pool(pool);
+  pool->used -= new_size - old_size;
+  unlock_pool(pool);
+  return NULL;
+}
+
+/* A growing buffer asks for this: of large ones every step would else be kept. */
+enum { COPIED_AT_MOST = 64 * 1024 };
+
 static void *reallocate(struct csf_pool *pool, void *pointer, size_t old_size, size_t new_size) {
-  if (block_size(old_size) == block_size(new_size)) return pointer;
+  size_t old_block = block_size(old_size), new_block = block_size(new_size);
+  if (old_block == new_block) return pointer;
+  if (old_block > COPIED_AT_MOST) return resize_raw(pool, pointer, old_block, new_block);
   void *moved = allocate(pool, new_size);
   if (moved == NULL) return NULL;
   memcpy(moved, pointer, old_size < new_size ? old_size : new_size);
