@@ -23,7 +23,8 @@ static bool is_hidden(const struct csf_place *at, int64_t row) {
 static enum colshuf_status check_required(const struct csf_place *at) {
   const struct ArrowArray *array = at->array;
   for (int64_t i = 0; i < array->length; i++) {
-    if (csf_row_is_null(at, i) && !is_hidden(at, i)) return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": null in a non-nullable field", i);
+    if (!csf_row_is_null(at, i) || is_hidden(at, i)) continue;
+    return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": null in a non-nullable field", i);
   }
   return COLSHUF_OK;
 }
