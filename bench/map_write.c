@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The map writer beside the raw codec. INPUT (an Arrow IPC stream or file) is read batch by batch; only the time inside the
+ * writer counts. The raw codec then compresses the very column bytes of the same blocks (codec none, plain offsets, no
+ * dictionaries), without anything else, in the same run.
+ *
+ *   bench_map_write INPUT [-n PARTITIONS] [-m LIMIT_MIB] [-c none|lz4|zstd|snappy] [-l LEVEL] [-k KEY_COLUMN]
+ *                   [-b BLOCK_KIB] [-s SPILL_DIR] [-o OUTPUT] [-t THREADS] [-r REPEATS] [-x (no raw codec)] [-R (round robin)]
+ */
+#include <lz4.h>
+#include <snappy-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "colshuf/colshuf.h"
+
+struct arguments {
+  const char *input;
+  int partitions;
+  long limit_mib;
+  const char *codec;
+  int level;
+  int key;
+  long block_kib;
+  const char *spill_dir;
+  const char *output;
+  int threads;
+  int repeats;
+  int no_raw;
+  int round_robin;
+};
+
+static void fail(const char *what, const struct colshuf_error *err) {
+  fprintf(stderr, "%s: %s\n", what, err == NULL ? "failed" : err->message);
+  exit(1);
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* Peak resident memory in MiB since the last reset. */
+static double peak_mib(void) {
+  char line[256];
+  double kib = 0;
+  FILE *status = fopen("/proc/self/status", "r");
+  if (status == NULL) return 0;
+  while (fgets(line, sizeof line, status) != NULL) {
+    if (strncmp(line, "VmHWM:", 6) == 0) kib = atof(line + 6);
+  }
+  fclose(status);
+  return kib / 1024;
+}
+
+static void reset_peak(void) {
+  FILE *file = fopen("/proc/self/clear_refs", "w");
+  if (file == NULL) return;
+  fputs("5", file);
+  fclose(file);
+}
+
+static enum colshuf_codec codec_of(const char *name) {
+  if (strcmp(name, "none") == 0) return COLSHUF_NONE;
+  if (strcmp(name, "zstd") == 0) return COLSHUF_ZSTD;
+  return strcmp(name, "snappy") == 0 ? COLSHUF_SNAPPY : COLSHUF_LZ4;
+}
+
+static struct colshuf_map_writer_options options_of(const struct arguments *arguments, const struct colshuf_key *key) {
+  struct colshuf_map_writer_options options = {0};
+  options.partitioner.kind = arguments->round_robin ? COLSHUF_PARTITION_ROUND_ROBIN : COLSHUF_PARTITION_HASH;
+  options.partitioner.n_partitions = arguments->partitions;
+  options.partitioner.keys = key;
+  options.partitioner.n_keys = arguments->round_robin ? 0 : 1;
+  options.encoder.codec = codec_of(arguments->codec);
+  options.encoder.level = arguments->level;
+  options.memory_limit = (uint64_t)arguments->limit_mib << 20;
+  options.block_size = (uint64_t)arguments->block_kib << 10;
+  options.compress_threads = arguments->threads;
+  if (arguments->spill_dir != NULL) {
+    options.spill_dirs = &arguments->spill_dir;
+    options.n_spill_dirs = 1;
+  }
+  options.output = arguments->output;
+  return options;
+}
+
+/* Feeds the whole input to a writer; returns the seconds spent in the writer. */
+static double run_writer(const struct arguments *arguments, const struct colshuf_map_writer_options *options,
+                         struct colshuf_map_metrics *metrics) {
+  struct colshuf_error err;
+  struct ArrowArrayStream stream;
+  struct ArrowSchema schema;
+  struct colshuf_map_writer *writer;
+  struct colshuf_ipc_reader_options reading = {.trust = COLSHUF_TRUSTED_LOCAL};
+  if (colshuf_ipc_reader_open_path(arguments->input, &reading, &stream, &err) != COLSHUF_OK) fail(arguments->input, &err);
+  if (stream.get_schema(&stream, &schema) != 0) fail("schema", NULL);
+  double spent = -now();
+  if (colshuf_map_writer_new(&schema, options, &writer, &err) != COLSHUF_OK) fail("writer", &err);
+  spent += now();
+  for (;;) {
+    struct ArrowArray batch;
+    if (stream.get_next(&stream, &batch) != 0) fail(stream.get_last_error(&stream), NULL);
+    if (batch.release == NULL) break;
+    spent -= now();
+    if (colshuf_map_writer_write(writer, &batch, &err) != COLSHUF_OK) fail("write", &err);
+    spent += now();
+    batch.release(&batch);
+  }
+  spent -= now();
+  if (colshuf_map_writer_commit(writer, NULL, &err) != COLSHUF_OK) fail("commit", &err);
+  colshuf_map_writer_metrics(writer, metrics);
+  colshuf_map_writer_free(writer);
+  spent += now();
+  schema.release(&schema);
+  stream.release(&stream);
+  return spent;
+}
+
+/* The raw codec, with one context for all blocks. */
+struct raw {
+  enum colshuf_codec codec;
+  int level;
+  void *lz4;
+  ZSTD_CCtx *zstd;
+  char *out;
+  size_t capacity;
+  uint64_t raw_bytes, compressed_bytes;
+  double seconds;
+};
+
+static size_t bound(const struct raw *raw, size_t size) {
+  if (raw->codec == COLSHUF_ZSTD) return ZSTD_compressBound(size);
+  if (raw->codec == COLSHUF_SNAPPY) return snappy_max_compressed_length(size);
+  return (size_t)LZ4_compressBound((int)size);
+}
+
+static size_t compress_raw(struct raw *raw, const char *data, size_t size) {
+  size_t written = raw->capacity;
+  switch (raw->codec) {
+    case COLSHUF_ZSTD: return ZSTD_compressCCtx(raw->zstd, raw->out, raw->capacity, data, size, raw->level == 0 ? 1 : raw->level);
+    case COLSHUF_SNAPPY: snappy_compress(data, size, raw->out, &written); return written;
+    case COLSHUF_NONE: memcpy(raw->out, data, size); return size;
+    default: return (size_t)LZ4_compress_fast_extState(raw->lz4, data, raw->out, (int)size, (int)raw->capacity, 1);
+  }
+}
+
+static int take_block(void *ctx, int32_t partition, const void *bytes, size_t size) {
+  struct raw *raw = ctx;
+  (void)partition;
+  const char *body = (const char *)bytes + COLSHUF_BLOCK_HEADER_SIZE;
+  size -= COLSHUF_BLOCK_HEADER_SIZE;
+  if (bound(raw, size) > raw->capacity) {
+    raw->capacity = 2 * bound(raw, size);
+    free(raw->out);
+    raw->out = malloc(raw->capacity);
+    if (raw->out == NULL) return 12;
+    memset(raw->out, 0, raw->capacity);
+  }
+  double start = now();
+  size_t compressed = compress_raw(raw, body, size);
+  raw->seconds += now() - start;
+  raw->raw_bytes += size;
+  raw->compressed_bytes += compressed;
+  return 0;
+}
+
+static void run_raw(const struct arguments *arguments, const struct colshuf_key *key, struct raw *raw) {
+  struct colshuf_map_metrics metrics;
+  struct colshuf_map_writer_options options = options_of(arguments, key);
+  options.sink = (struct colshuf_sink){take_block, raw};
+  options.output = NULL;
+  options.encoder = (struct colshuf_block_encoder_options){
+      .codec = COLSHUF_NONE, .offsets = COLSHUF_OFFSETS_PLAIN, .dictionary = COLSHUF_DICTIONARY_OFF};
+  raw->codec = codec_of(arguments->codec);
+  raw->level = arguments->level;
+  raw->lz4 = malloc((size_t)LZ4_sizeofState());
+  raw->zstd = ZSTD_createCCtx();
+  run_writer(arguments, &options, &metrics);
+  free(raw->lz4);
+  ZSTD_freeCCtx(raw->zstd);
+  free(raw->out);
+}
+
+static struct arguments parse(int argc, char **argv) {
+  struct arguments arguments = {.partitions = 200, .limit_mib = 256, .codec = "lz4", .output = "/tmp/colshuf-bench", .repeats = 1};
+  for (int option; (option = getopt(argc, argv, "n:m:c:l:k:b:s:o:t:r:xR")) != -1;) {
+    switch (option) {
+      case 'n': arguments.partitions = atoi(optarg); break;
+      case 'm': arguments.limit_mib = atol(optarg); break;
+      case 'c': arguments.codec = optarg; break;
+      case 'l': arguments.level = atoi(optarg); break;
+      case 'k': arguments.key = atoi(optarg); break;
+      case 'b': arguments.block_kib = atol(optarg); break;
+      case 's': arguments.spill_dir = optarg; break;
+      case 'o': arguments.output = optarg; break;
+      case 't': arguments.threads = atoi(optarg); break;
+      case 'r': arguments.repeats = atoi(optarg); break;
+      case 'x': arguments.no_raw = 1; break;
+      case 'R': arguments.round_robin = 1; break;
+      default: exit(2);
+    }
+  }
+  if (optind >= argc) {
+    fprintf(stderr, "usage: bench_map_write INPUT [options]: see the head of bench/map_write.c\n");
+    exit(2);
+  }
+  arguments.input = argv[optind];
+  return arguments;
+}
+
+static void remove_output(const char *output) {
+  static const char *const endings[] = {".data", ".index", ".checksum.ADLER32"};
+  char path[1024];
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s%s", output, endings[i]);
+    unlink(path);
+  }
+}
+
+static double seconds(uint64_t ns) {
+  return (double)ns * 1e-9;
+}
+
+static void print_run(const struct arguments *arguments, double spent, double peak, const struct colshuf_map_metrics *m) {
+  const double mib = 1048576;
+  printf("%s n=%d limit=%ld MiB: %.3f s = partition %.3f + route %.3f + encode %.3f + write %.3f + rest %.3f\n", arguments->codec,
+         arguments->partitions, arguments->limit_mib, spent, seconds(m->partition_ns), seconds(m->route_ns), seconds(m->encode_ns),
+         seconds(m->write_ns), spent - seconds(m->partition_ns + m->route_ns + m->encode_ns + m->write_ns));
+  printf("  %.0f ns a row; %llu rows, %llu blocks, %.1f MiB raw -> %.1f MiB; %llu spills of %.1f MiB; peak %.1f MiB counted, %.1f MiB resident\n",
+         spent * 1e9 / (double)m->rows, (unsigned long long)m->rows, (unsigned long long)m->blocks, (double)m->raw_bytes / mib,
+         (double)m->written_bytes / mib, (unsigned long long)m->spills, (double)m->spilled_bytes / mib,
+         (double)m->peak_memory / mib, peak);
+}
+
+int main(int argc, char **argv) {
+  struct arguments arguments = parse(argc, argv);
+  struct colshuf_key key = {.column = arguments.key};
+  double best = 1e9;
+  for (int i = 0; i < arguments.repeats; i++) {
+    struct colshuf_map_metrics metrics;
+    struct colshuf_map_writer_options options = options_of(&arguments, &key);
+    reset_peak();
+    double spent = run_writer(&arguments, &options, &metrics);
+    print_run(&arguments, spent, peak_mib(), &metrics);
+    remove_output(arguments.output);
+    if (spent < best) best = spent;
+  }
+  if (arguments.no_raw) return 0;
+  struct raw raw = {0};
+  run_raw(&arguments, &key, &raw);
+  printf("  raw codec over the same column bytes: %.3f s, %.1f MiB -> %.1f MiB; the writer takes %.2fx\n", raw.seconds,
+         (double)raw.raw_bytes / 1048576, (double)raw.compressed_bytes / 1048576, best / raw.seconds);
+  return 0;
+}
