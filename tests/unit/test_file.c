@@ -14,80 +14,8 @@
 #include "base/bytes.h"
 #include "file/checksum.h"
 #include "file/output.h"
+#include "support/faults.h"
 #include "support/harness.h"
-
-/*
- * A table of system calls that fails the nth call that the fault is about. `open_files` finds descriptors that are not closed.
- */
-enum effect { FAIL, SHORT, FAIL_FOREVER };
-struct fault {
-  const char *call; /* NULL = any */
-  enum effect effect;
-  int error;
-  uint64_t at;
-  uint64_t seen;
-  bool hit;
-};
-static struct fault fault;
-static int open_files;
-
-static bool strikes(const char *call) {
-  if (fault.at == 0 || (fault.call != NULL && strcmp(fault.call, call) != 0)) return false;
-  fault.seen++;
-  bool now = fault.seen == fault.at || (fault.effect == FAIL_FOREVER && fault.seen > fault.at);
-  fault.hit |= now;
-  if (now && fault.effect != SHORT) errno = fault.error;
-  return now && fault.effect != SHORT;
-}
-static size_t shortened(const char *call, size_t size) {
-  if (fault.effect != SHORT || (fault.call != NULL && strcmp(fault.call, call) != 0) || fault.seen != fault.at || size < 2) return size;
-  return size / 2;
-}
-
-static int faulty_open(const char *path, int flags, mode_t mode) {
-  if (strikes("open")) return -1;
-  int fd = csf_io_system.open(path, flags, mode);
-  open_files += fd >= 0;
-  return fd;
-}
-/* As Linux: the descriptor is gone whatever close says. */
-static int faulty_close(int fd) {
-  bool struck = strikes("close");
-  int error = errno;
-  open_files--;
-  int result = csf_io_system.close(fd);
-  errno = error;
-  return struck ? -1 : result;
-}
-static ssize_t faulty_read(int fd, void *buffer, size_t size) {
-  return strikes("read") ? -1 : csf_io_system.read(fd, buffer, shortened("read", size));
-}
-static ssize_t faulty_pread(int fd, void *buffer, size_t size, off_t offset) {
-  return strikes("pread") ? -1 : csf_io_system.pread(fd, buffer, shortened("pread", size), offset);
-}
-static ssize_t faulty_write(int fd, const void *buffer, size_t size) {
-  return strikes("write") ? -1 : csf_io_system.write(fd, buffer, shortened("write", size));
-}
-static ssize_t faulty_copy(int in, off_t *in_offset, int out, size_t size) {
-  return strikes("copy_range") ? -1 : csf_io_system.copy_range(in, in_offset, out, shortened("copy_range", size));
-}
-static int faulty_rename(const char *from, const char *to) {
-  return strikes("rename") ? -1 : csf_io_system.rename(from, to);
-}
-static int faulty_unlink(const char *path) {
-  return strikes("unlink") ? -1 : csf_io_system.unlink(path);
-}
-static int faulty_fstat(int fd, struct stat *out) {
-  return strikes("fstat") ? -1 : csf_io_system.fstat(fd, out);
-}
-static int faulty_fsync(int fd) {
-  return strikes("fsync") ? -1 : csf_io_system.fsync(fd);
-}
-static int faulty_flock(int fd, int operation) {
-  return strikes("flock") ? -1 : csf_io_system.flock(fd, operation);
-}
-static const struct csf_io faulty = {faulty_open,   faulty_close,  faulty_read,  faulty_pread, faulty_write, faulty_copy,
-                                     faulty_rename, faulty_unlink, faulty_fstat, faulty_fsync, faulty_flock};
 
 static const char *path_of(const char *name) {
   static char paths[8][512];
@@ -263,32 +191,32 @@ static void a_commit_can_be_read_back_in_every_form(void) {
 }
 
 /* Every call fails in every way: the old output, none, or the new one stands there; no descriptor, memory or file is lost. */
-static void sweep(const char *call, enum effect effect, int error, bool must_succeed, uint64_t *injected) {
+static void sweep(const char *call, enum test_effect effect, int error, bool must_succeed, uint64_t *injected) {
   struct colshuf_error err;
   for (uint64_t at = 1; at < 1000; at++) {
     struct attempt before = {'a', COLSHUF_CHECKSUM_CRC32, 0, 0}, after = {'b', COLSHUF_CHECKSUM_ADLER32, 0, 1};
     REQUIRE_OK(commit_attempt(&before, &err));
-    fault = (struct fault){call, effect, error, at, 0, false};
-    csf_io_current = &faulty;
-    open_files = 0;
+    test_fault = (struct test_fault){call, effect, error, at, 0, false};
+    csf_io_current = &test_faulty_io;
+    test_open_files = 0;
     enum colshuf_status status = commit_attempt(&after, &err);
     csf_io_current = &csf_io_system;
-    fault.at = 0;
-    CHECK_INT(open_files, 0);
+    test_fault.at = 0;
+    CHECK_INT(test_open_files, 0);
     int state = output_state();
     CHECK(status == COLSHUF_OK ? state == 'b' : state == 0 || state == 'a' || state == 'b');
     CHECK(status == COLSHUF_OK || status == COLSHUF_IO || (error == ENOMEM && status == COLSHUF_NO_MEMORY));
     if (status == COLSHUF_IO) CHECK_INT(err.system_errno, error);
     if (must_succeed) CHECK_INT(status, COLSHUF_OK);
     /* A file that cannot be removed is the one thing that may stay. */
-    bool unlink_failed = effect == FAIL_FOREVER || call == NULL || strcmp(call, "unlink") == 0;
+    bool unlink_failed = effect == TEST_FAIL_FOREVER || call == NULL || strcmp(call, "unlink") == 0;
     CHECK(count_temporaries() <= (unlink_failed ? 3 : 0));
     for (DIR *entries = opendir(test_directory()); entries != NULL; closedir(entries), entries = NULL) {
       for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         if (strstr(entry->d_name, ".colshuf-tmp") != NULL) unlink(path_of(entry->d_name));
       }
     }
-    if (!fault.hit) return;
+    if (!test_fault.hit) return;
     ++*injected;
   }
 }
@@ -296,26 +224,26 @@ static void sweep(const char *call, enum effect effect, int error, bool must_suc
 static void every_system_call_may_fail_and_no_mix_appears(void) {
   make_source();
   uint64_t injected = 0;
-  sweep(NULL, FAIL, EIO, false, &injected);
-  sweep(NULL, FAIL, ENOMEM, false, &injected);
-  sweep(NULL, FAIL_FOREVER, EIO, false, &injected);
-  sweep("write", FAIL, ENOSPC, false, &injected);
-  sweep("copy_range", FAIL, ENOSPC, false, &injected);
-  sweep("open", FAIL, EMFILE, false, &injected);
-  sweep("rename", FAIL, EACCES, false, &injected);
-  sweep("unlink", FAIL, EPERM, false, &injected);
-  sweep("write", FAIL, EINTR, true, &injected);
-  sweep("open", FAIL, EINTR, false, &injected);
-  sweep("close", FAIL, EINTR, true, &injected);
-  sweep("flock", FAIL, EINTR, true, &injected);
-  sweep("flock", FAIL, ENOLCK, true, &injected);
-  sweep("copy_range", FAIL, EINTR, true, &injected);
-  sweep("copy_range", FAIL, EXDEV, true, &injected);
-  sweep("copy_range", FAIL, ENOSYS, true, &injected);
-  sweep("pread", FAIL, EINTR, true, &injected);
-  sweep("write", SHORT, 0, true, &injected);
-  sweep("pread", SHORT, 0, true, &injected);
-  sweep("copy_range", SHORT, 0, true, &injected);
+  sweep(NULL, TEST_FAIL, EIO, false, &injected);
+  sweep(NULL, TEST_FAIL, ENOMEM, false, &injected);
+  sweep(NULL, TEST_FAIL_FOREVER, EIO, false, &injected);
+  sweep("write", TEST_FAIL, ENOSPC, false, &injected);
+  sweep("copy_range", TEST_FAIL, ENOSPC, false, &injected);
+  sweep("open", TEST_FAIL, EMFILE, false, &injected);
+  sweep("rename", TEST_FAIL, EACCES, false, &injected);
+  sweep("unlink", TEST_FAIL, EPERM, false, &injected);
+  sweep("write", TEST_FAIL, EINTR, true, &injected);
+  sweep("open", TEST_FAIL, EINTR, false, &injected);
+  sweep("close", TEST_FAIL, EINTR, true, &injected);
+  sweep("flock", TEST_FAIL, EINTR, true, &injected);
+  sweep("flock", TEST_FAIL, ENOLCK, true, &injected);
+  sweep("copy_range", TEST_FAIL, EINTR, true, &injected);
+  sweep("copy_range", TEST_FAIL, EXDEV, true, &injected);
+  sweep("copy_range", TEST_FAIL, ENOSYS, true, &injected);
+  sweep("pread", TEST_FAIL, EINTR, true, &injected);
+  sweep("write", TEST_SHORT, 0, true, &injected);
+  sweep("pread", TEST_SHORT, 0, true, &injected);
+  sweep("copy_range", TEST_SHORT, 0, true, &injected);
   printf("  %" PRIu64 " faults injected\n", injected);
   CHECK(injected > 100);
 }
@@ -326,9 +254,9 @@ static void reading_survives_every_failing_call(void) {
   struct attempt attempt = {'a', COLSHUF_CHECKSUM_CRC32C, 0, 0};
   REQUIRE_OK(commit_attempt(&attempt, &err));
   for (uint64_t at = 1; at < 100; at++) {
-    fault = (struct fault){NULL, FAIL, EIO, at, 0, false};
-    csf_io_current = &faulty;
-    open_files = 0;
+    test_fault = (struct test_fault){NULL, TEST_FAIL, EIO, at, 0, false};
+    csf_io_current = &test_faulty_io;
+    test_open_files = 0;
     int fd = -1;
     struct colshuf_index_info index;
     enum colshuf_status status = csf_output_open(path_of("out.data"), NULL, &fd, &index, &err);
@@ -336,7 +264,7 @@ static void reading_survives_every_failing_call(void) {
     if (status == COLSHUF_OK) {
       CHECK_INT(index.offsets[4], TOTAL);
       colshuf_index_clear(&index);
-      if (fd >= 0 && csf_close(fd, "data", &err) != COLSHUF_OK) CHECK(fault.hit);
+      if (fd >= 0 && csf_close(fd, "data", &err) != COLSHUF_OK) CHECK(test_fault.hit);
     }
     enum colshuf_checksum algorithm;
     uint32_t *checksums;
@@ -344,9 +272,9 @@ static void reading_survives_every_failing_call(void) {
     CHECK(status == COLSHUF_OK || status == COLSHUF_IO);
     if (status == COLSHUF_OK && checksums != NULL) csf_free(&test_heap, checksums, 16);
     csf_io_current = &csf_io_system;
-    fault.at = 0;
-    CHECK_INT(open_files, 0);
-    if (!fault.hit) return;
+    test_fault.at = 0;
+    CHECK_INT(test_open_files, 0);
+    if (!test_fault.hit) return;
   }
 }
 
