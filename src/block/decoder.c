@@ -254,6 +254,10 @@ struct csf_schema *csf_block_decoder_schema(const struct colshuf_block_decoder *
   return decoder->cache.entries[0]->schema;
 }
 
+struct colshuf_allocator csf_block_decoder_allocator(const struct colshuf_block_decoder *decoder) {
+  return csf_pool_allocator(decoder->pool);
+}
+
 static void release_view(struct ArrowArray *array) {
   array->release = NULL;
 }

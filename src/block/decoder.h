@@ -9,4 +9,7 @@
 /* The schema of the block decoded last; shared: retain it to keep it beyond the next call. The same bytes give the same one, mostly. */
 struct csf_schema *csf_block_decoder_schema(const struct colshuf_block_decoder *decoder);
 
+/* Where its batches lie: memory that comes back when they are released, and is used again. Thread-safe; outlives the decoder. */
+struct colshuf_allocator csf_block_decoder_allocator(const struct colshuf_block_decoder *decoder);
+
 #endif

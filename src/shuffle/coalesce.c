@@ -131,10 +131,10 @@ static void move_columns(struct csf_waiting *waiting, struct ArrowArray *out) {
 /* One batch of the first n blocks. */
 static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct ArrowArray *out, struct colshuf_error *err) {
   const struct csf_read_schema *schema = waiting->schema;
-  struct csf_gather g = {.allocator = schema->allocator, .err = err};
+  struct csf_gather g = {.allocator = waiting->allocator, .err = err};
   struct ArrowArray made;
   uint8_t *body;
-  CSF_TRY(csf_array_new_shaped(&schema->allocator, schema->shape, 0, &made, &body, &g.slab, err));
+  CSF_TRY(csf_array_new_shaped(&waiting->allocator, schema->shape, 0, &made, &body, &g.slab, err));
   for (size_t i = 0; i < n; i++) made.length += waiting->blocks[i].batch.length;
   enum colshuf_status status = join_columns(&g, waiting, n, &made);
   if (status == COLSHUF_OK && n == 1) move_columns(waiting, &made);

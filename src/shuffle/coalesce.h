@@ -12,6 +12,7 @@ struct csf_waiting_block {
 
 struct csf_waiting {
   const struct csf_read_schema *schema;
+  struct colshuf_allocator allocator; /* of what is handed out */
   struct csf_waiting_block *blocks;
   size_t n;
   size_t capacity;

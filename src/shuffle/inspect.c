@@ -4,6 +4,7 @@
 
 struct inspection {
   struct csf_source source;
+  struct csf_buffer window;
   struct csf_anatomy anatomy;
   struct colshuf_block_decoder *decoder; /* NULL = values are not looked at */
 };
@@ -12,12 +13,14 @@ static void close_inspection(struct inspection *i) {
   colshuf_block_decoder_free(i->decoder);
   csf_anatomy_clear(&i->anatomy);
   csf_source_close(&i->source);
+  csf_buffer_clear(&i->window);
 }
 
 static enum colshuf_status open_inspection(struct inspection *i, const char *data_path, const char *index_path, bool deep,
                                            struct colshuf_error *err) {
-  struct csf_source_options options = {0};
+  struct csf_source_options options = {.window = &i->window};
   struct colshuf_source spec = {.data_path = data_path, .index_path = index_path};
+  csf_buffer_init(&i->window, NULL);
   CSF_TRY(csf_source_open(&i->source, &spec, &options, err));
   enum colshuf_status status = csf_anatomy_init(&i->anatomy, NULL, NULL, err);
   if (status == COLSHUF_OK && deep) status = colshuf_block_decoder_new(NULL, &i->decoder, err);

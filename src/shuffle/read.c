@@ -21,6 +21,7 @@ struct reader {
   int32_t next_source;
   bool is_open;              /* source is */
   struct csf_source source;
+  struct csf_buffer window;  /* of source */
   struct colshuf_block_decoder *decoder;
   struct csf_read_schema schema; /* announced NULL = not known yet */
   struct csf_waiting waiting;
@@ -45,6 +46,7 @@ static void free_reader(struct reader *r) {
   csf_read_schema_clear(&r->schema);
   colshuf_block_decoder_free(r->decoder);
   if (r->is_open) csf_source_close(&r->source);
+  csf_buffer_clear(&r->window);
   if (r->sources != NULL) release_inputs(r->sources, r->next_source, r->n_sources);
   csf_arena_clear(&r->arena);
   struct colshuf_allocator allocator = r->allocator;
@@ -60,7 +62,7 @@ static bool is_cancelled(const struct reader *r) {
  * quarter of the limit is for reading ahead, a quarter for what waits; the rest is for the block being decoded and what is made.
  */
 static enum colshuf_status open_source(struct reader *r, struct colshuf_error *err) {
-  struct csf_source_options options = {.allocator = r->allocator, .verify_checksums = r->options.verify_checksums != 0};
+  struct csf_source_options options = {.allocator = r->allocator, .window = &r->window, .verify_checksums = r->options.verify_checksums != 0};
   if (r->memory_limit / 4 < (1u << 20)) options.read_ahead = (size_t)(r->memory_limit / 4 + 1);
   if (r->options.memory_limit != 0) options.max_block_size = r->memory_limit;
   const struct colshuf_source *spec = &r->sources[r->next_source++];
@@ -263,6 +265,7 @@ static enum colshuf_status build(struct reader *r, const struct colshuf_source *
   CSF_TRY(copy_columns(r, err));
   CSF_TRY(expect_schema(r, err));
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));
+  r->waiting.allocator = csf_block_decoder_allocator(r->decoder);
   return copy_sources(r, sources, n_sources, err);
 }
 
@@ -277,6 +280,7 @@ static struct reader *new_reader(const struct colshuf_read_options *options, str
   r->metrics = metrics != NULL ? metrics : &r->own_metrics;
   *r->metrics = (struct colshuf_read_metrics){0};
   csf_arena_init(&r->arena, &allocator);
+  csf_buffer_init(&r->window, &allocator);
   return r;
 }
 

@@ -84,6 +84,8 @@ enum colshuf_status csf_source_open(struct csf_source *source, const struct cols
   *source = (struct csf_source){.allocator = csf_allocator(&options->allocator), .fd = -1, .algorithm = COLSHUF_CHECKSUM_NONE};
   source->read_ahead = options->read_ahead != 0 ? options->read_ahead : DEFAULT_READ_AHEAD;
   source->max_block_size = options->max_block_size != 0 ? options->max_block_size : UINT64_MAX;
+  source->window = options->window;
+  source->window->size = 0;
   if (spec->data_path == NULL && spec->bytes == NULL) source->input = spec->input;
   enum colshuf_status status = open_spec(source, spec, options, err);
   if (status != COLSHUF_OK) csf_source_close(source);
@@ -98,9 +100,6 @@ void csf_source_close(struct csf_source *source) {
     source->checksums = NULL;
   }
   if (source->index.offsets != NULL) colshuf_index_clear(&source->index);
-  csf_free(&source->allocator, source->window, source->window_capacity);
-  source->window = NULL;
-  source->window_capacity = source->window_size = 0;
   if (source->input.release != NULL) source->input.release(source->input.ctx);
   source->input = (struct colshuf_input){0};
   source->end_partition = source->partition;
@@ -108,17 +107,13 @@ void csf_source_close(struct csf_source *source) {
 
 /* Makes the window start at offset, keeping what it has of it, with room for size bytes. */
 static enum colshuf_status move_window(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
-  uint64_t window_end = source->window_start + source->window_size;
-  size_t kept = offset >= source->window_start && offset < window_end ? (size_t)(window_end - offset) : 0;
-  if (kept > 0) memmove(source->window, source->window + (offset - source->window_start), kept);
+  struct csf_buffer *window = source->window;
+  uint64_t end = source->window_start + window->size;
+  size_t kept = offset >= source->window_start && offset < end ? (size_t)(end - offset) : 0;
+  if (kept > 0 && offset > source->window_start) memmove(window->data, window->data + (offset - source->window_start), kept);
   source->window_start = offset;
-  source->window_size = kept;
-  if (size <= source->window_capacity) return COLSHUF_OK;
-  uint8_t *window = csf_realloc(&source->allocator, source->window, source->window_capacity, size);
-  if (window == NULL) return csf_fail_memory(err, size);
-  source->window = window;
-  source->window_capacity = size;
-  return COLSHUF_OK;
+  window->size = kept;
+  return csf_buffer_reserve(window, size, err);
 }
 
 /* Reads ahead so that the window has size bytes from its start; the file is known to have them. */
@@ -129,25 +124,25 @@ static enum colshuf_status fill_from_file(struct csf_source *source, uint64_t of
   if (last - offset < left) left = last - offset; /* what other tasks read is left to them */
   if (wanted > left) wanted = (size_t)left;
   CSF_TRY(move_window(source, offset, wanted, err));
-  uint64_t place = source->window_start + source->window_size;
-  CSF_TRY(csf_pread_all(source->fd, source->name, place, source->window + source->window_size, wanted - source->window_size, err));
-  source->window_size = wanted;
+  struct csf_buffer *window = source->window;
+  uint64_t place = source->window_start + window->size;
+  CSF_TRY(csf_pread_all(source->fd, source->name, place, window->data + window->size, wanted - window->size, err));
+  window->size = wanted;
   return COLSHUF_OK;
 }
 
 /* Reads until the window has size bytes from offset, or the end. Memory grows with what has come, not with what is announced. */
 static enum colshuf_status fill_from_input(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
-  CSF_TRY(move_window(source, offset, source->window_capacity, err));
-  while (source->window_size < size && !source->ended) {
-    if (source->window_size == source->window_capacity) {
-      CSF_TRY(move_window(source, offset, 2 * source->window_capacity + INPUT_STEP, err));
-    }
-    size_t room = source->window_capacity - source->window_size;
-    int64_t n = source->input.read(source->input.ctx, source->window + source->window_size, room);
+  struct csf_buffer *window = source->window;
+  CSF_TRY(move_window(source, offset, INPUT_STEP, err));
+  while (window->size < size && !source->ended) {
+    if (window->size == window->capacity) CSF_TRY(csf_buffer_reserve(window, 2 * window->capacity, err));
+    size_t room = window->capacity - window->size;
+    int64_t n = source->input.read(source->input.ctx, window->data + window->size, room);
     if (n == -EINTR) continue;
-    if (n < 0) return csf_fail_errno(err, (int)-n, "reading failed at byte %" PRIu64, offset + source->window_size);
+    if (n < 0) return csf_fail_errno(err, (int)-n, "reading failed at byte %" PRIu64, offset + window->size);
     if ((uint64_t)n > room) return csf_fail(err, COLSHUF_IO, "the input gave %" PRId64 " bytes, asked for %zu", n, room);
-    source->window_size += (size_t)n;
+    window->size += (size_t)n;
     source->ended = n == 0;
   }
   return COLSHUF_OK;
@@ -165,13 +160,14 @@ static enum colshuf_status fetch(struct csf_source *source, uint64_t offset, siz
     *data = source->bytes + offset;
     return COLSHUF_OK;
   }
-  bool inside = offset >= source->window_start && offset - source->window_start <= source->window_size &&
-                size <= source->window_size - (size_t)(offset - source->window_start);
+  const struct csf_buffer *window = source->window;
+  bool inside = offset >= source->window_start && offset - source->window_start <= window->size &&
+                size <= window->size - (size_t)(offset - source->window_start);
   if (!inside) {
     CSF_TRY(source->fd >= 0 ? fill_from_file(source, offset, size, err) : fill_from_input(source, offset, size, err));
-    if (size > source->window_size) *have = source->window_size;
+    if (size > window->size) *have = window->size;
   }
-  *data = source->window + (offset - source->window_start);
+  *data = window->data + (offset - source->window_start);
   return COLSHUF_OK;
 }
 
@@ -224,7 +220,7 @@ static enum colshuf_status end_partition(struct csf_source *source, struct colsh
 }
 
 static bool at_end(const struct csf_source *source) {
-  return source->ended ? source->window_start + source->window_size <= source->offset : source->offset >= source->partition_end;
+  return source->ended ? source->window_start + source->window->size <= source->offset : source->offset >= source->partition_end;
 }
 
 enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source_block *out, struct colshuf_error *err) {
@@ -252,7 +248,7 @@ void csf_source_forgive(struct csf_source *source) {
 void csf_source_skip(struct csf_source *source) {
   csf_source_forgive(source);
   source->ended = source->input.read != NULL;
-  source->window_size = 0;
+  source->window->size = 0;
   source->window_start = source->offset = source->partition_end;
 }
 

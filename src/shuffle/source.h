@@ -11,6 +11,7 @@
 
 struct csf_source_options {
   struct colshuf_allocator allocator;
+  struct csf_buffer *window; /* where bytes are read to: the caller's, for one source after another. Until the close */
   size_t read_ahead;        /* bytes asked for at a time; 0 = default [1 MiB]. A larger block is read whole */
   uint64_t max_block_size;  /* LIMIT above; 0 = what the format allows */
   bool ignore_index;        /* read the file as one run of blocks whatever lies beside it */
@@ -47,9 +48,7 @@ struct csf_source {
   enum colshuf_checksum algorithm;
   uint32_t *checksums;       /* of all partitions; NULL = not to be compared */
   uint32_t running;
-  uint8_t *window;           /* bytes of the source from window_start on */
-  size_t window_capacity;
-  size_t window_size;
+  struct csf_buffer *window; /* bytes of the source from window_start on */
   uint64_t window_start;
 };
 

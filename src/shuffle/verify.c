@@ -26,6 +26,7 @@ enum verdict { NOT_COMPARED, SAME, DIFFERS };
 
 struct verification {
   struct csf_source source;
+  struct csf_buffer window;
   struct colshuf_block_decoder *decoder;
   void (*report)(void *ctx, const struct colshuf_fault *fault);
   void *ctx;
@@ -173,7 +174,9 @@ static enum colshuf_status check_block(struct verification *v, const struct csf_
 /* Whether the data file is whole blocks from its first byte to its last. */
 static bool is_whole(const struct verification *v) {
   struct csf_source source;
-  struct csf_source_options options = {.ignore_index = true};
+  struct csf_buffer window;
+  struct csf_source_options options = {.window = &window, .ignore_index = true};
+  csf_buffer_init(&window, NULL);
   struct colshuf_source spec = {.data_path = v->data_path};
   struct csf_source_block block;
   if (csf_source_open(&source, &spec, &options, NULL) != COLSHUF_OK) return false;
@@ -182,6 +185,7 @@ static bool is_whole(const struct verification *v) {
     status = csf_source_next(&source, &block, NULL);
   } while (status == COLSHUF_OK && block.size > 0);
   csf_source_close(&source);
+  csf_buffer_clear(&window);
   return status == COLSHUF_OK;
 }
 
@@ -252,7 +256,7 @@ static void check_all_differ(struct verification *v) {
 }
 
 static enum colshuf_status open_data(struct verification *v, bool ignore_index, struct colshuf_error *err) {
-  struct csf_source_options options = {.ignore_index = ignore_index};
+  struct csf_source_options options = {.window = &v->window, .ignore_index = ignore_index};
   struct colshuf_source spec = {.data_path = v->data_path};
   return csf_source_open(&v->source, &spec, &options, err);
 }
@@ -304,8 +308,10 @@ enum colshuf_status colshuf_verify(const char *data_path, const struct colshuf_l
   struct verification v = {.source = {.fd = -1}, .report = report != NULL ? report : ignore_fault, .ctx = ctx,
                            .summary = summary != NULL ? summary : &unwanted, .data_path = data_path, .partition = -2};
   *v.summary = (struct colshuf_verify_summary){.checksum = COLSHUF_CHECKSUM_NONE};
+  csf_buffer_init(&v.window, NULL);
   enum colshuf_status status = run(&v, limits, err);
   csf_source_close(&v.source);
+  csf_buffer_clear(&v.window);
   colshuf_block_decoder_free(v.decoder);
   csf_free(&heap, v.index_path, v.index_path_size);
   csf_free(&heap, v.held, MOST_HELD * sizeof *v.held);
