@@ -95,7 +95,7 @@ class Generator:
         if t.is_time(kind):
             return lambda: datetime.time(r.randrange(24), r.randrange(60), r.randrange(60))
         if t.is_timestamp(kind) or t.is_duration(kind):
-            return lambda: 1000 * r.randrange(-10**9, 10**9)  # whole microseconds: Python's own types hold no less
+            return lambda: 1000 * r.randrange(-10**6, 10**6)  # whole microseconds: Python's own types hold no less
         if t.is_interval(kind):
             return lambda: pa.MonthDayNano([r.randrange(-99, 99), r.randrange(-99, 99), r.randrange(-10**12, 10**12)])
         if t.is_fixed_size_binary(kind):

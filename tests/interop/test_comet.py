@@ -24,9 +24,10 @@ DECODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "comet", "deco
 # Where colshuf decides otherwise than Comet's table says, and why.
 OUR_VERDICTS = {
     "guards/noeos_LZ4": "accepts",  # a whole frame, only the end marker is missing: nothing is lost
-    "guards/second_frame_NONE": "rejects",  # bytes after the end marker
     "probes/noeos": "accepts",
     "probes/flag_negative": "rejects",
+    "probes/flag_large_untouched": "rejects",  # offsets that were not turned into lengths: garbage, which Comet reads as empty strings
+    "probes/view": "accepts", "probes/flag_large_list": "accepts",  # Comet's native side reads them, its JVM side has no such types
     "probes/dict_index_int8": "accepts", "probes/dict_index_int16": "accepts", "probes/dict_index_int64": "accepts",
     "probes/dict_index_uint8": "accepts",  # Comet's JVM side lacks them, Arrow does not
 }
@@ -121,7 +122,7 @@ def main():
             name = os.path.relpath(directory, root)
             suite.check(f"Comet's {name} reads right", comets_files_read_right, inputs, directory)
             with open(os.path.join(directory, "expected.json")) as file:
-                hashed = "hashpartitioning" in file.read(200)
+                hashed = "hashpartitioning" in file.read(200) and "empty_parts" not in name  # that one's input is a part of the table
             if hashed and name.startswith(("native-lz4/", "jvm-lz4/")):
                 for codec in CODECS:
                     suite.check(f"our partitions are Comet's: {name} {codec}", our_partitions_are_comets, inputs, directory, codec,
@@ -136,7 +137,7 @@ def main():
                     for dictionary in ("off", "auto"):
                         if offsets == "lengths" and dictionary == "auto":
                             continue  # a block cannot have both
-                        options = ["--codec", codec, "--offsets", offsets, "--dictionary", dictionary]
+                        options = ["--codec", codec, "--offsets", offsets, *(["--no-dictionary"] if dictionary == "off" else [])]
                         suite.check(f"Comet reads our {case} {' '.join(options)}", comet_reads_ours, inputs, case, options, scratch)
     suite.finish()
 

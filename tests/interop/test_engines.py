@@ -85,13 +85,13 @@ def polars_shuffle(directory, codec):
 
 
 def duckdb_over_c_stream(directory):
-    table = frame().drop("kind").to_arrow()
+    given = frame().drop("kind").to_arrow()
     source = os.path.join(directory, "in.arrows")
-    with pa.OSFile(source, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=777)
+    with pa.OSFile(source, "wb") as sink, pa.ipc.new_stream(sink, given.schema) as writer:
+        writer.write_table(given, max_chunksize=777)
     stream = pa.RecordBatchReader.from_stream(ArrowStream(source))
     counted = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM stream").fetchone()
-    direct = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM table").fetchone()
+    direct = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM given").fetchone()
     assert counted == direct, (counted, direct)
 
 
