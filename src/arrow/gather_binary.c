@@ -68,7 +68,7 @@ static inline __attribute__((always_inline)) void copy_rows(const struct csf_pie
                                                             uint8_t *data) {
   const void *offsets = piece->array->buffers[1];
   const uint8_t *source = piece->array->buffers[2];
-  if (offsets == NULL) return; /* an array of no rows, and a piece of nothing but holes */
+  if (piece->array->length == 0) return; /* nothing but holes; the offsets of no rows, if there are any, are not to be read */
   int64_t first = csf_piece_first(piece);
   int64_t source_end = csf_offset_at(offsets, piece->array->offset + piece->array->length, wide);
   for (int64_t i = 0; i < piece->length; i++) {

@@ -188,6 +188,25 @@ static void an_index_under_a_null_may_be_anything(void) {
   csf_schema_release(plain);
 }
 
+static void a_dictionary_without_values_is_not_read(void) {
+  int8_t indices[] = {3, -7};
+  uint8_t valid[] = {0x00};
+  int32_t offsets[] = {0};
+  struct ArrowArray dictionary = flat(0, (int64_t)1 << 40, 0, 3, BUFFERS(NULL, offsets, NULL));
+  struct ArrowArray array = flat(2, 0, 2, 2, BUFFERS(valid, indices));
+  array.dictionary = &dictionary;
+  struct csf_schema *schema = test_schema("dictionary<int8, utf8>"), *plain = test_schema("utf8");
+  struct colshuf_error err;
+  struct ArrowArray out;
+  REQUIRE_OK(csf_array_validate(&schema->root.children[0], &array, NULL, CSF_VALIDATE_FULL, &err));
+  check_slice("dictionary<int8, utf8>", &array, 0, 2, "null null");
+  REQUIRE_OK(csf_array_unpack_dictionaries(&schema->root.children[0], &array, &test_heap, &out, &err));
+  CHECK_VALUES(&plain->root.children[0], &out, "null null");
+  out.release(&out);
+  csf_schema_release(schema);
+  csf_schema_release(plain);
+}
+
 static void values_of_no_bytes_are_counted_all_the_same(void) {
   struct ArrowArray array = flat(5, 0, 0, 2, BUFFERS(NULL, NULL));
   check_slice("fixed_size_binary(0)", &array, 1, 4, "x x x x");
@@ -361,6 +380,7 @@ static const struct test_case tests[] = {
     TEST(the_offset_of_a_sparse_union_counts_for_its_members),
     TEST(the_offset_of_indices_is_not_that_of_their_dictionary),
     TEST(an_index_under_a_null_may_be_anything),
+    TEST(a_dictionary_without_values_is_not_read),
     TEST(values_of_no_bytes_are_counted_all_the_same),
     TEST(a_null_data_buffer_of_inline_views_is_not_read),
     TEST(a_slice_inside_a_run_repeats_its_value),
