@@ -83,6 +83,7 @@ COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_murmur3(const struct Ar
 /*
  * Bounds for range partitioning, sampled from any number of inputs as Spark's RangePartitioner does it: per input a
  * reservoir, then candidates weighted by the inverse of the sampling rate. Deterministic for a seed and an order of inputs.
+ * (Spark reads an input again that is far larger than the others; here, where rows pass once, its reservoir weighs more.)
  */
 struct colshuf_bounds_sampler;
 struct colshuf_bounds_sampler_options {
@@ -91,8 +92,9 @@ struct colshuf_bounds_sampler_options {
   const struct colshuf_key *keys;
   int32_t n_keys;
   enum colshuf_rules rules;
-  int64_t seed;
+  int64_t seed;        /* of Spark's generator: with the id of the RDD that Spark samples, its reservoirs are reproduced */
   int64_t sample_size; /* rows wanted in all; 0 = 100 for each partition, at most 10^6 */
+  int64_t n_inputs;    /* how many there will be: three times its share is kept of each; 0 = not known, each keeps as the only one would */
 };
 COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_bounds_sampler_new(const struct ArrowSchema *schema,
                                                                             const struct colshuf_bounds_sampler_options *options,

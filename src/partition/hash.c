@@ -8,7 +8,7 @@
 
 #include "partition/murmur3.h"
 
-enum { CHUNK = 1024 };
+enum { CHUNK = 1024 }; /* a power of two */
 
 static uint32_t fold(const struct csf_column *column, int64_t from, int64_t to, uint32_t h, enum colshuf_rules rules);
 
@@ -90,18 +90,18 @@ static uint32_t fold(const struct csf_column *column, int64_t from, int64_t to, 
 }
 
 /* Rows start .. start + n of a column that no kernel takes. */
-static void hash_each(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, uint32_t *h) {
-  for (size_t i = 0; i < n; i++) h[i] = csf_hash_value(column, start + (int64_t)i, h[i], rules);
+static void hash_each(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
+  for (size_t i = 0; i < n; i++) h[i] = csf_hash_value(column, start + (int64_t)i, seeds[i], rules);
 }
 
 static struct csf_rows rows_of(const struct csf_column *column, int64_t start, size_t n) {
   return (struct csf_rows){column->validity, column->base + start, n};
 }
 
-static void hash_ints(const struct csf_column *column, int64_t start, size_t n, uint32_t *h) {
+static void hash_ints(const struct csf_column *column, int64_t start, size_t n, const uint32_t *seeds, uint32_t *h) {
   struct csf_rows rows = rows_of(column, start, n);
   if (column->kind == CSF_KIND_INT && column->width == 4) {
-    csf_murmur3_get()->ints(csf_column_value(column, start), &rows, h);
+    csf_murmur3_get()->ints(csf_column_value(column, start), &rows, seeds, h);
     return;
   }
   uint32_t wide[CHUNK];
@@ -109,7 +109,7 @@ static void hash_ints(const struct csf_column *column, int64_t start, size_t n, 
     int64_t row = start + (int64_t)i;
     wide[i] = column->kind == CSF_KIND_BOOL ? csf_column_bool(column, row) : (uint32_t)csf_column_integer(column, row);
   }
-  csf_murmur3_get()->ints(wide, &rows, h);
+  csf_murmur3_get()->ints(wide, &rows, seeds, h);
 }
 
 static int64_t long_of(const struct csf_column *column, int64_t row) {
@@ -120,113 +120,167 @@ static int64_t long_of(const struct csf_column *column, int64_t row) {
   }
 }
 
-static void hash_longs(const struct csf_column *column, int64_t start, size_t n, uint32_t *h) {
+static void hash_longs(const struct csf_column *column, int64_t start, size_t n, const uint32_t *seeds, uint32_t *h) {
   struct csf_rows rows = rows_of(column, start, n);
   if (column->width == 8 && column->kind != CSF_KIND_DAY_TIME) {
-    csf_murmur3_get()->longs(csf_column_value(column, start), &rows, h);
+    csf_murmur3_get()->longs(csf_column_value(column, start), &rows, seeds, h);
+    return;
+  }
+  if (column->width == 16) {
+    csf_murmur3_get()->decimals(csf_column_value(column, start), &rows, seeds, h);
     return;
   }
   int64_t wide[CHUNK];
-  if (column->width == 16) {
-    const uint8_t *place = csf_column_value(column, start);
-    for (size_t i = 0; i < n; i++) wide[i] = csf_load_i64(place + 16 * i);
-  } else {
-    for (size_t i = 0; i < n; i++) wide[i] = long_of(column, start + (int64_t)i);
-  }
-  csf_murmur3_get()->longs(wide, &rows, h);
+  for (size_t i = 0; i < n; i++) wide[i] = long_of(column, start + (int64_t)i);
+  csf_murmur3_get()->longs(wide, &rows, seeds, h);
 }
 
-static void hash_floats(const struct csf_column *column, int64_t start, size_t n, bool one_nan, uint32_t *h) {
+static void hash_floats(const struct csf_column *column, int64_t start, size_t n, bool one_nan, const uint32_t *seeds, uint32_t *h) {
   struct csf_rows rows = rows_of(column, start, n);
   if (column->width == 4) {
-    csf_murmur3_get()->floats(csf_column_value(column, start), &rows, one_nan, h);
+    csf_murmur3_get()->floats(csf_column_value(column, start), &rows, one_nan, seeds, h);
     return;
   }
   uint32_t wide[CHUNK];
   for (size_t i = 0; i < n; i++) wide[i] = csf_column_float(column, start + (int64_t)i);
-  csf_murmur3_get()->floats(wide, &rows, one_nan, h);
+  csf_murmur3_get()->floats(wide, &rows, one_nan, seeds, h);
 }
 
-/* Where the strings of a chunk lie. False when they do not lie within 2^31 - 1 bytes of one buffer. */
-static bool locate_strings(const struct csf_column *column, int64_t start, size_t n, uint32_t *begin, uint32_t *size,
-                           struct csf_strings *out) {
-  if (column->field->layout != CSF_LAYOUT_BINARY32) return false;
+/* Room to say where the strings of a chunk lie, for layouts that do not say it themselves. */
+struct places {
+  uint32_t begin[CHUNK];
+  uint32_t stop[CHUNK];
+};
+
+/* The offsets of the array as they are. */
+static void locate_binary32(const struct csf_column *column, int64_t start, size_t n, struct csf_strings *out) {
   const uint8_t *offsets = column->values + 4 * (column->base + start);
-  uint32_t last = csf_load_u32(offsets);
+  *out = (struct csf_strings){column->more, csf_load_u32(offsets + 4 * n), offsets, offsets + 4};
+}
+
+static bool locate_binary64(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+  const uint8_t *offsets = column->values + 8 * (column->base + start);
+  int64_t first = csf_load_i64(offsets), end = csf_load_i64(offsets + 8 * n) - first;
+  if (end > INT32_MAX) return false;
   for (size_t i = 0; i < n; i++) {
-    uint32_t next = csf_load_u32(offsets + 4 * i + 4);
-    begin[i] = last;
-    size[i] = next - last;
-    last = next;
+    places->begin[i] = (uint32_t)(csf_load_i64(offsets + 8 * i) - first);
+    places->stop[i] = (uint32_t)(csf_load_i64(offsets + 8 * i + 8) - first);
   }
-  *out = (struct csf_strings){.data = column->more, .end = last, .begin = begin, .size = size};
+  *out = (struct csf_strings){column->more + first, (size_t)end, (const uint8_t *)places->begin, (const uint8_t *)places->stop};
   return true;
 }
 
-static void hash_strings(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, uint32_t *h) {
-  uint32_t begin[CHUNK], size[CHUNK];
+/* Short views hold their text themselves: when all do, the views are one stretch of texts with gaps. */
+static bool locate_views(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+  const uint8_t *views = column->values + 16 * (column->base + start);
+  uint32_t longest = 0;
+  for (size_t i = 0; i < n; i++) {
+    uint32_t size = csf_load_u32(views + 16 * i);
+    longest = size > longest ? size : longest;
+    places->begin[i] = (uint32_t)(16 * i + 4);
+    places->stop[i] = places->begin[i] + size;
+  }
+  *out = (struct csf_strings){views, 16 * n, (const uint8_t *)places->begin, (const uint8_t *)places->stop};
+  return longest <= 12;
+}
+
+static bool locate_fixed(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+  if (column->width > INT32_MAX / CHUNK) return false;
+  for (size_t i = 0; i < n; i++) {
+    places->begin[i] = (uint32_t)i * (uint32_t)column->width;
+    places->stop[i] = places->begin[i] + (uint32_t)column->width;
+  }
+  size_t end = n * (size_t)column->width;
+  *out = (struct csf_strings){csf_column_value(column, start), end, (const uint8_t *)places->begin, (const uint8_t *)places->stop};
+  return true;
+}
+
+/* False where the strings of a chunk do not lie within 2^31 - 1 bytes of one buffer. */
+static bool locate_strings(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+  switch (column->field->layout) {
+    case CSF_LAYOUT_BINARY32: locate_binary32(column, start, n, out); return true;
+    case CSF_LAYOUT_BINARY64: return locate_binary64(column, start, n, places, out);
+    case CSF_LAYOUT_VIEW: return locate_views(column, start, n, places, out);
+    default: return locate_fixed(column, start, n, places, out);
+  }
+}
+
+static void hash_strings(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
+  struct places places;
   struct csf_strings strings;
-  if (!locate_strings(column, start, n, begin, size, &strings)) {
-    hash_each(column, start, n, rules, h);
+  if (!locate_strings(column, start, n, &places, &strings)) {
+    hash_each(column, start, n, rules, seeds, h);
     return;
   }
   struct csf_rows rows = rows_of(column, start, n);
-  csf_murmur3_get()->strings(&strings, &rows, h);
+  csf_murmur3_get()->strings(&strings, &rows, seeds, h);
 }
 
-static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, uint32_t *h);
+static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h);
+
+static void keep(const uint32_t *seeds, size_t n, uint32_t *h) {
+  if (seeds != h) memcpy(h, seeds, n * sizeof *h);
+}
 
 /* Member by member where every row has its members; a null struct leaves the hash, whatever stands beneath it. */
-static void hash_structs(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, uint32_t *h) {
+static void hash_structs(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *validity = column->validity;
   if (validity != NULL && csf_bits_count(validity, column->base + start, (int64_t)n) != (int64_t)n) {
-    hash_each(column, start, n, rules, h);
+    hash_each(column, start, n, rules, seeds, h);
     return;
   }
-  for (int32_t i = 0; i < column->n_children; i++) hash_chunk(&column->children[i], start, n, rules, h);
+  if (column->n_children == 0) keep(seeds, n, h);
+  for (int32_t i = 0; i < column->n_children; i++) hash_chunk(&column->children[i], start, n, rules, i == 0 ? seeds : h, h);
 }
 
-/* At most CHUNK rows. */
-static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, uint32_t *h) {
+/* At most CHUNK rows; seeds may be h. */
+static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
   bool one_nan = rules == COLSHUF_RULES_SPARK;
   switch (column->kind) {
     case CSF_KIND_NULL:
+      keep(seeds, n, h);
       return;
     case CSF_KIND_BOOL:
     case CSF_KIND_INT:
-      hash_ints(column, start, n, h);
+      hash_ints(column, start, n, seeds, h);
       return;
     case CSF_KIND_LONG:
     case CSF_KIND_DECIMAL_LONG:
     case CSF_KIND_DAY_TIME:
-      hash_longs(column, start, n, h);
+      hash_longs(column, start, n, seeds, h);
       return;
     case CSF_KIND_FLOAT:
-      hash_floats(column, start, n, one_nan, h);
+      hash_floats(column, start, n, one_nan, seeds, h);
       return;
     case CSF_KIND_DOUBLE: {
       struct csf_rows rows = rows_of(column, start, n);
-      csf_murmur3_get()->doubles(csf_column_value(column, start), &rows, one_nan, h);
+      csf_murmur3_get()->doubles(csf_column_value(column, start), &rows, one_nan, seeds, h);
       return;
     }
     case CSF_KIND_BYTES:
-      hash_strings(column, start, n, rules, h);
+      hash_strings(column, start, n, rules, seeds, h);
       return;
     case CSF_KIND_STRUCT:
-      hash_structs(column, start, n, rules, h);
+      hash_structs(column, start, n, rules, seeds, h);
       return;
     case CSF_KIND_DECIMAL_WIDE:
     case CSF_KIND_CALENDAR:
     case CSF_KIND_LIST:
     case CSF_KIND_MAP:
     case CSF_KIND_DICTIONARY:
-      hash_each(column, start, n, rules, h);
+      hash_each(column, start, n, rules, seeds, h);
       return;
   }
 }
 
-static void fill(uint32_t *h, size_t n, uint32_t value) {
-  for (size_t i = 0; i < n; i++) h[i] = value;
+/* A chunk of the first column's seeds, all the same. */
+struct seeds {
+  uint32_t values[CHUNK];
+};
+
+static void seeds_init(struct seeds *seeds, uint32_t seed, int64_t n_rows) {
+  seeds->values[0] = seed;
+  for (size_t n = 1; n < CHUNK && (int64_t)n < n_rows; n *= 2) memcpy(seeds->values + n, seeds->values, n * sizeof seed);
 }
 
 static size_t chunk_at(int64_t start, int64_t n_rows) {
@@ -237,8 +291,8 @@ static size_t chunk_at(int64_t start, int64_t n_rows) {
  * The hashes of a dictionary's values, all from the same seed; only the first key column has one. Left out (*table NULL) when the
  * dictionary has more values than there are rows to save.
  */
-static enum colshuf_status hash_distinct(const struct csf_column *first, int64_t n_rows, uint32_t seed, enum colshuf_rules rules,
-                                         struct csf_buffer *scratch, uint32_t **table, struct colshuf_error *err) {
+static enum colshuf_status hash_distinct(const struct csf_column *first, int64_t n_rows, const struct seeds *seeds,
+                                         enum colshuf_rules rules, struct csf_buffer *scratch, uint32_t **table, struct colshuf_error *err) {
   *table = NULL;
   if (first->kind != CSF_KIND_DICTIONARY || first->children[0].length > n_rows) return COLSHUF_OK;
   const struct csf_column *values = &first->children[0];
@@ -246,31 +300,38 @@ static enum colshuf_status hash_distinct(const struct csf_column *first, int64_t
   *table = (uint32_t *)(void *)scratch->data;
   for (int64_t start = 0; start < values->length; start += CHUNK) {
     size_t n = chunk_at(start, values->length);
-    fill(*table + start, n, seed);
-    hash_chunk(values, start, n, rules, *table + start);
+    hash_chunk(values, start, n, rules, seeds->values, *table + start);
   }
   return COLSHUF_OK;
 }
 
-static void look_up(const struct csf_column *column, int64_t start, size_t n, const uint32_t *table, uint32_t *h) {
+static void look_up(const struct csf_column *column, int64_t start, size_t n, const uint32_t *table, uint32_t seed, uint32_t *h) {
+  if (column->validity == NULL && column->width == 4) {
+    const uint8_t *indices = csf_column_value(column, start);
+    for (size_t i = 0; i < n; i++) h[i] = table[csf_load_u32(indices + 4 * i)];
+    return;
+  }
   for (size_t i = 0; i < n; i++) {
     int64_t row = start + (int64_t)i;
-    if (csf_column_valid(column, row)) h[i] = table[csf_column_integer(column, row)];
+    h[i] = csf_column_valid(column, row) ? table[csf_column_integer(column, row)] : seed;
   }
 }
 
 enum colshuf_status csf_hash_columns(const struct csf_column *columns, int32_t n_columns, int64_t n_rows, uint32_t seed,
-                                     enum colshuf_rules rules, struct csf_buffer *scratch, uint32_t *h,
+                                     enum colshuf_rules rules, const struct csf_divisor *by, struct csf_buffer *scratch, uint32_t *h,
                                      struct colshuf_error *err) {
   uint32_t *table = NULL;
-  if (n_columns > 0) CSF_TRY(hash_distinct(&columns[0], n_rows, seed, rules, scratch, &table, err));
+  struct seeds seeds;
+  seeds_init(&seeds, seed, n_rows);
+  if (n_columns > 0) CSF_TRY(hash_distinct(&columns[0], n_rows, &seeds, rules, scratch, &table, err));
   for (int64_t start = 0; start < n_rows; start += CHUNK) {
     size_t n = chunk_at(start, n_rows);
-    fill(h + start, n, seed);
+    if (n_columns == 0) keep(seeds.values, n, h + start);
     for (int32_t i = 0; i < n_columns; i++) {
-      if (i == 0 && table != NULL) look_up(&columns[0], start, n, table, h + start);
-      else hash_chunk(&columns[i], start, n, rules, h + start);
+      if (i == 0 && table != NULL) look_up(&columns[0], start, n, table, seed, h + start);
+      else hash_chunk(&columns[i], start, n, rules, i == 0 ? seeds.values : h + start, h + start);
     }
+    if (by != NULL) csf_murmur3_get()->pmod(h + start, n, by);
   }
   return COLSHUF_OK;
 }

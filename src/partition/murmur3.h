@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Murmur3_x86_32 as Spark uses it (docs/formats/partitioning.md): the primitives, and the kernels over runs of rows with one variant
- * for each instruction set. All hashes are running ones: what stands in h[i] is the seed of row i, and is replaced.
+ * for each instruction set. All hashes are running ones: seeds[i] is what row i is at, h[i] what it becomes; seeds may be h.
  */
 #ifndef CSF_PARTITION_MURMUR3_H
 #define CSF_PARTITION_MURMUR3_H
@@ -55,7 +55,7 @@ static inline uint64_t csf_double_bits(uint64_t bits, bool one_nan) {
   return one_nan && (bits & INT64_MAX) > 0x7ff0000000000000u ? 0x7ff8000000000000u : bits;
 }
 
-/* Rows of a column: row i is valid when bit `bit` + i of validity is set; validity NULL = all are. Invalid rows keep their hash. */
+/* Rows of a column: row i is valid when bit `bit` + i of validity is set; validity NULL = all are. Invalid rows keep their seed. */
 struct csf_rows {
   const uint8_t *validity;
   int64_t bit;
@@ -66,53 +66,70 @@ static inline bool csf_rows_valid(const struct csf_rows *rows, size_t i) {
   return rows->validity == NULL || csf_bit_get(rows->validity, rows->bit + (int64_t)i);
 }
 
-/* Strings: row i is data[begin[i] .. begin[i] + size[i]), all within data[0 .. end) and end <= 2^31 - 1 (so that they can be gathered). */
+/*
+ * Strings: row i is data[begin[i] .. stop[i]), all within data[0 .. end) and end <= 2^31 - 1 (so that they can be gathered). begin and stop are
+ * 32-bit numbers at any address; the offsets of an Arrow array are both, one apart.
+ */
 struct csf_strings {
   const uint8_t *data;
   size_t end;
-  const uint32_t *begin;
-  const uint32_t *size;
+  const uint8_t *begin;
+  const uint8_t *stop;
 };
 
+static inline struct csf_span csf_strings_at(const struct csf_strings *strings, size_t i) {
+  uint32_t begin = csf_load_u32(strings->begin + 4 * i);
+  return (struct csf_span){strings->data + begin, csf_load_u32(strings->stop + 4 * i) - begin};
+}
+
+/* Those from row i on. */
+static inline struct csf_strings csf_strings_from(const struct csf_strings *strings, size_t i) {
+  return (struct csf_strings){strings->data, strings->end, strings->begin + 4 * i, strings->stop + 4 * i};
+}
+
 /*
- * A divisor of 1 .. 2^31 - 1 made ready for the remainder of any 32-bit number without a division.
+ * A divisor n of 1 .. 2^31 - 1 made ready for Spark's pmod of any hash without a division. Spark's pmod is the mathematical, floored one.
  *
- * Granlund and Montgomery's scheme: with l = ceil(log2 n) and m = floor(2^32 (2^l - n) / n) + 1, the quotient of any
- * u < 2^32 is q = (t + ((u - t) >> s1)) >> s2, where t = (m u) >> 32, s1 = min(l, 1), s2 = l - s1. Why: the true multiplier is
- * M = 2^32 + m = floor(2^(32 + l) / n) + 1, which exceeds 2^(32 + l) / n by some e with 0 < e <= 1. So M u / 2^(32 + l) exceeds u / n by
- * less than 2^-l <= 1 / n; and u / n lies at least 1 / n below the next whole number, hence the floor is the same. M has 33 bits: t plus half
- * of u - t is half of (M u) >> 32, formed without overflow. (n = 1 has l = 0, t = 0, q = u.)
- *
- * Spark's pmod is the mathematical (floored) one. With u = h + 2^31, in [0, 2^32), it is (u - 2^31) mod n = (u mod n) - bias, plus n when
- * that is negative; bias = 2^31 mod n.
+ * Granlund and Montgomery's scheme for signed numbers: with l = max(1, ceil(log2 n)) and M = floor(2^(31 + l) / n) + 1,
+ * q = floor(M h / 2^(31 + l)). Why: M n = 2^(31 + l) + e with 1 <= e <= n <= 2^l, so M / 2^(31 + l) exceeds 1 / n by e / (n 2^(31 + l)).
+ * - h >= 0: M h / 2^(31 + l) exceeds h / n by less than e / (n 2^l) <= 1 / n, and h / n lies at least 1 / n below the next whole number: q is
+ *   floor(h / n), and h - q n the remainder.
+ * - h < 0, -h = k n + t with 0 <= t < n: -h M / 2^(31 + l) exceeds k + t / n by more than 0 and by at most 1 / n, so it lies in (k, k + 1],
+ *   and q = -(k + 1). Then h - q n = n - t: the floored remainder, but n in place of 0. As unsigned numbers, the smaller of
+ *   r and r - n mends that and leaves all others.
+ * M lies in (2^31, 2^32], so multiplier = M - 2^32 fits 32 bits, and floor(M h / 2^32) = h + floor(multiplier h / 2^32), in 32 bits too.
  */
 struct csf_divisor {
   uint32_t n;
-  uint32_t multiplier;
-  uint32_t shift1;
-  uint32_t shift2;
-  uint32_t bias;
+  int32_t multiplier; /* M - 2^32 */
+  uint32_t shift;     /* l - 1 */
 };
 
 struct csf_divisor csf_divisor_of(uint32_t n);
 
-static inline uint32_t csf_pmod(uint32_t h, const struct csf_divisor *by) {
-  uint32_t u = h ^ 0x80000000u;
-  uint32_t t = (uint32_t)(((uint64_t)by->multiplier * u) >> 32);
-  uint32_t q = (t + ((u - t) >> by->shift1)) >> by->shift2;
-  uint32_t r = u - q * by->n;
-  return r >= by->bias ? r - by->bias : r + by->n - by->bias;
+static inline uint32_t csf_pmod(uint32_t hash, const struct csf_divisor *by) {
+  int32_t h = (int32_t)hash;
+  int32_t q = (h + (int32_t)((int64_t)by->multiplier * h >> 32)) >> by->shift;
+  uint32_t r = hash - (uint32_t)q * by->n;
+  return r < by->n ? r : r - by->n;
+}
+
+/* Bit 31 is set when an id is not in [0, limit): id itself is negative, or limit - 1 - id is. */
+static inline uint32_t csf_range_fault(int32_t id, uint32_t limit) {
+  return (uint32_t)id | (limit - 1 - (uint32_t)id);
 }
 
 /* One variant of each kernel. values may stand at any address. */
 struct csf_murmur3 {
   const char *name;
-  void (*ints)(const void *values, const struct csf_rows *rows, uint32_t *h);  /* 4-byte values through csf_hash_int */
-  void (*longs)(const void *values, const struct csf_rows *rows, uint32_t *h); /* 8-byte values through csf_hash_long */
-  void (*floats)(const void *values, const struct csf_rows *rows, bool one_nan, uint32_t *h);
-  void (*doubles)(const void *values, const struct csf_rows *rows, bool one_nan, uint32_t *h);
-  void (*strings)(const struct csf_strings *strings, const struct csf_rows *rows, uint32_t *h);
+  void (*ints)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h);  /* 4 bytes, csf_hash_int */
+  void (*longs)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h); /* 8 bytes, csf_hash_long */
+  void (*decimals)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h); /* low 8 of 16 bytes, so */
+  void (*floats)(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h);
+  void (*doubles)(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h);
+  void (*strings)(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h);
   void (*pmod)(uint32_t *h, size_t n, const struct csf_divisor *by); /* in place */
+  bool (*in_range)(const int32_t *ids, size_t n, uint32_t limit);    /* all in [0, limit), limit < 2^31 */
 };
 
 extern const struct csf_murmur3 csf_murmur3_scalar; /* the oracle of the others */

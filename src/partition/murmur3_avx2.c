@@ -65,7 +65,7 @@ INLINE_AVX2 __m256i load(const void *place) {
   return _mm256_loadu_si256(place);
 }
 
-/* Keeps the old hash of rows that are null. */
+/* Keeps the seed of rows that are null. */
 INLINE_AVX2 void store(uint32_t *place, __m256i h, __m256i old, const struct csf_rows *rows, size_t i) {
   if (rows->validity != NULL) h = _mm256_blendv_epi8(old, h, lanes_of(bits_at(rows->validity, rows->bit + (int64_t)i)));
   _mm256_storeu_si256((__m256i *)(void *)place, h);
@@ -75,26 +75,42 @@ INLINE_AVX2 struct csf_rows rest_of(const struct csf_rows *rows, size_t i) {
   return (struct csf_rows){rows->validity, rows->bit + (int64_t)i, rows->n - i};
 }
 
-AVX2 static void hash_ints(const void *values, const struct csf_rows *rows, uint32_t *h) {
+AVX2 static void hash_ints(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    __m256i old = load(h + i);
+    __m256i old = load(seeds + i);
     store(h + i, hash_int(load(place + 4 * i), old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.ints(place + 4 * i, &rest, h + i);
+  csf_murmur3_scalar.ints(place + 4 * i, &rest, seeds + i, h + i);
 }
 
-AVX2 static void hash_longs(const void *values, const struct csf_rows *rows, uint32_t *h) {
+AVX2 static void hash_longs(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    __m256i old = load(h + i);
+    __m256i old = load(seeds + i);
     store(h + i, hash_long(load(place + 8 * i), load(place + 8 * i + 32), old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.longs(place + 8 * i, &rest, h + i);
+  csf_murmur3_scalar.longs(place + 8 * i, &rest, seeds + i, h + i);
+}
+
+/* The low halves of four values of 16 bytes. */
+INLINE_AVX2 __m256i load_low(const uint8_t *place) {
+  return _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(load(place), load(place + 32)), 0xd8);
+}
+
+AVX2 static void hash_decimals(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
+  const uint8_t *place = values;
+  size_t i = 0;
+  for (; i + LANES <= rows->n; i += LANES) {
+    __m256i old = load(seeds + i);
+    store(h + i, hash_long(load_low(place + 16 * i), load_low(place + 16 * i + 64), old), old, rows, i);
+  }
+  struct csf_rows rest = rest_of(rows, i);
+  csf_murmur3_scalar.decimals(place + 16 * i, &rest, seeds + i, h + i);
 }
 
 /* Both signs of zero become 0, and every NaN the canonical one where that is the rule. */
@@ -113,27 +129,27 @@ INLINE_AVX2 __m256i double_bits(__m256i bits, bool one_nan) {
   return _mm256_blendv_epi8(bits, nan, _mm256_castpd_si256(_mm256_cmp_pd(value, value, _CMP_UNORD_Q)));
 }
 
-AVX2 static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, uint32_t *h) {
+AVX2 static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    __m256i old = load(h + i);
+    __m256i old = load(seeds + i);
     store(h + i, hash_int(float_bits(load(place + 4 * i), one_nan), old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.floats(place + 4 * i, &rest, one_nan, h + i);
+  csf_murmur3_scalar.floats(place + 4 * i, &rest, one_nan, seeds + i, h + i);
 }
 
-AVX2 static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, uint32_t *h) {
+AVX2 static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    __m256i old = load(h + i);
+    __m256i old = load(seeds + i);
     __m256i a = double_bits(load(place + 8 * i), one_nan), b = double_bits(load(place + 8 * i + 32), one_nan);
     store(h + i, hash_long(a, b, old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.doubles(place + 8 * i, &rest, one_nan, h + i);
+  csf_murmur3_scalar.doubles(place + 8 * i, &rest, one_nan, seeds + i, h + i);
 }
 
 enum { LONGEST = 48 }; /* bytes of a string in lanes: beyond, lanes with short strings would idle for too long */
@@ -177,56 +193,66 @@ INLINE_AVX2 uint32_t largest_of(__m256i value) {
  * Eight strings side by side. The last bytes of a string are read as a word, up to three bytes past the string: where that could pass
  * the end of all data, and where a string is long, the eight go one by one.
  */
-AVX2 static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, uint32_t *h) {
+AVX2 static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    __m256i begin = load(strings->begin + i), size = load(strings->size + i), old = load(h + i);
-    uint32_t longest = largest_of(size), last = largest_of(_mm256_add_epi32(begin, size));
+    __m256i begin = load(strings->begin + 4 * i), stop = load(strings->stop + 4 * i), old = load(seeds + i);
+    __m256i size = _mm256_sub_epi32(stop, begin);
+    uint32_t longest = largest_of(size), last = largest_of(stop);
     if (longest > LONGEST || (size_t)last + 3 > strings->end) {
-      struct csf_strings eight = {strings->data, strings->end, strings->begin + i, strings->size + i};
+      struct csf_strings eight = csf_strings_from(strings, i);
       struct csf_rows rest = {rows->validity, rows->bit + (int64_t)i, LANES};
-      csf_murmur3_scalar.strings(&eight, &rest, h + i);
+      csf_murmur3_scalar.strings(&eight, &rest, seeds + i, h + i);
       continue;
     }
     __m256i hash = hash_tails(strings->data, begin, size, hash_words(strings->data, begin, size, longest, old));
     store(h + i, mix_end(hash, size), old, rows, i);
   }
-  struct csf_strings left = {strings->data, strings->end, strings->begin + i, strings->size + i};
+  struct csf_strings left = csf_strings_from(strings, i);
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.strings(&left, &rest, h + i);
+  csf_murmur3_scalar.strings(&left, &rest, seeds + i, h + i);
 }
 
-/* The upper halves of the products of unsigned lanes: even lanes, then odd ones. */
+/* The upper halves of the products of signed lanes: even lanes, then odd ones. */
 INLINE_AVX2 __m256i multiply_high(__m256i a, __m256i b) {
-  __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
-  __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+  __m256i even = _mm256_srli_epi64(_mm256_mul_epi32(a, b), 32);
+  __m256i odd = _mm256_mul_epi32(_mm256_srli_epi64(a, 32), b);
   return _mm256_blend_epi32(even, odd, 0xaa);
 }
 
-AVX2 static void pmod(uint32_t *h, size_t n, const struct csf_divisor *by) {
-  const __m256i divisor = _mm256_set1_epi32((int)by->n), multiplier = _mm256_set1_epi32((int)by->multiplier);
-  const __m256i bias = _mm256_set1_epi32((int)by->bias), sign = _mm256_set1_epi32(INT32_MIN);
-  const __m128i shift1 = _mm_cvtsi32_si128((int)by->shift1), shift2 = _mm_cvtsi32_si128((int)by->shift2);
+AVX2 static void pmod(uint32_t *place, size_t n, const struct csf_divisor *by) {
+  const __m256i divisor = _mm256_set1_epi32((int)by->n), multiplier = _mm256_set1_epi32(by->multiplier);
+  const __m256i shift = _mm256_set1_epi32((int)by->shift);
   size_t i = 0;
   for (; i + LANES <= n; i += LANES) {
-    __m256i u = _mm256_xor_si256(load(h + i), sign);
-    __m256i t = multiply_high(u, multiplier);
-    __m256i q = _mm256_srl_epi32(_mm256_add_epi32(t, _mm256_srl_epi32(_mm256_sub_epi32(u, t), shift1)), shift2);
-    __m256i r = _mm256_sub_epi32(_mm256_sub_epi32(u, _mm256_mullo_epi32(q, divisor)), bias);
-    /* r lies in (-n, n): the smaller as unsigned of r and r + n is the one in [0, n). */
-    r = _mm256_min_epu32(r, _mm256_add_epi32(r, divisor));
-    _mm256_storeu_si256((__m256i *)(void *)(h + i), r);
+    __m256i h = load(place + i);
+    __m256i q = _mm256_srav_epi32(_mm256_add_epi32(h, multiply_high(h, multiplier)), shift);
+    __m256i r = _mm256_sub_epi32(h, _mm256_mullo_epi32(q, divisor));
+    _mm256_storeu_si256((__m256i *)(void *)(place + i), _mm256_min_epu32(r, _mm256_sub_epi32(r, divisor)));
   }
-  csf_murmur3_scalar.pmod(h + i, n - i, by);
+  csf_murmur3_scalar.pmod(place + i, n - i, by);
+}
+
+AVX2 static bool in_range(const int32_t *ids, size_t n, uint32_t limit) {
+  const __m256i last = _mm256_set1_epi32((int)(limit - 1));
+  __m256i fault = _mm256_setzero_si256();
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    __m256i id = load(ids + i);
+    fault = _mm256_or_si256(fault, _mm256_or_si256(id, _mm256_sub_epi32(last, id)));
+  }
+  return _mm256_movemask_ps(_mm256_castsi256_ps(fault)) == 0 && csf_murmur3_scalar.in_range(ids + i, n - i, limit);
 }
 
 const struct csf_murmur3 csf_murmur3_avx2 = {
     .name = "avx2",
     .ints = hash_ints,
     .longs = hash_longs,
+    .decimals = hash_decimals,
     .floats = hash_floats,
     .doubles = hash_doubles,
     .strings = hash_strings,
     .pmod = pmod,
+    .in_range = in_range,
 };
 #endif

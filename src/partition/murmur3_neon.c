@@ -35,7 +35,7 @@ static inline uint32x4_t load(const uint8_t *place) {
   return vreinterpretq_u32_u8(vld1q_u8(place));
 }
 
-/* Keeps the old hash of rows that are null. */
+/* Keeps the seed of rows that are null. */
 static inline void store(uint32_t *place, uint32x4_t h, uint32x4_t old, const struct csf_rows *rows, size_t i) {
   if (rows->validity != NULL) {
     uint32_t valid[LANES];
@@ -49,26 +49,42 @@ static inline struct csf_rows rest_of(const struct csf_rows *rows, size_t i) {
   return (struct csf_rows){rows->validity, rows->bit + (int64_t)i, rows->n - i};
 }
 
-static void hash_ints(const void *values, const struct csf_rows *rows, uint32_t *h) {
+static void hash_ints(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    uint32x4_t old = vld1q_u32(h + i);
+    uint32x4_t old = vld1q_u32(seeds + i);
     store(h + i, hash_int(load(place + 4 * i), old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.ints(place + 4 * i, &rest, h + i);
+  csf_murmur3_scalar.ints(place + 4 * i, &rest, seeds + i, h + i);
 }
 
-static void hash_longs(const void *values, const struct csf_rows *rows, uint32_t *h) {
+static void hash_longs(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    uint32x4_t old = vld1q_u32(h + i);
+    uint32x4_t old = vld1q_u32(seeds + i);
     store(h + i, hash_long(load(place + 8 * i), load(place + 8 * i + 16), old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.longs(place + 8 * i, &rest, h + i);
+  csf_murmur3_scalar.longs(place + 8 * i, &rest, seeds + i, h + i);
+}
+
+/* The low halves of two values of 16 bytes. */
+static inline uint32x4_t load_low(const uint8_t *place) {
+  return vreinterpretq_u32_u64(vcombine_u64(vreinterpret_u64_u8(vld1_u8(place)), vreinterpret_u64_u8(vld1_u8(place + 16))));
+}
+
+static void hash_decimals(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
+  const uint8_t *place = values;
+  size_t i = 0;
+  for (; i + LANES <= rows->n; i += LANES) {
+    uint32x4_t old = vld1q_u32(seeds + i);
+    store(h + i, hash_long(load_low(place + 16 * i), load_low(place + 16 * i + 32), old), old, rows, i);
+  }
+  struct csf_rows rest = rest_of(rows, i);
+  csf_murmur3_scalar.decimals(place + 16 * i, &rest, seeds + i, h + i);
 }
 
 /* Both signs of zero become 0, and every NaN the canonical one where that is the rule. */
@@ -86,58 +102,71 @@ static inline uint32x4_t double_bits(uint32x4_t words, bool one_nan) {
   return vreinterpretq_u32_u64(bits);
 }
 
-static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, uint32_t *h) {
+static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    uint32x4_t old = vld1q_u32(h + i);
+    uint32x4_t old = vld1q_u32(seeds + i);
     store(h + i, hash_int(float_bits(load(place + 4 * i), one_nan), old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.floats(place + 4 * i, &rest, one_nan, h + i);
+  csf_murmur3_scalar.floats(place + 4 * i, &rest, one_nan, seeds + i, h + i);
 }
 
-static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, uint32_t *h) {
+static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
-    uint32x4_t old = vld1q_u32(h + i);
+    uint32x4_t old = vld1q_u32(seeds + i);
     uint32x4_t a = double_bits(load(place + 8 * i), one_nan), b = double_bits(load(place + 8 * i + 16), one_nan);
     store(h + i, hash_long(a, b, old), old, rows, i);
   }
   struct csf_rows rest = rest_of(rows, i);
-  csf_murmur3_scalar.doubles(place + 8 * i, &rest, one_nan, h + i);
+  csf_murmur3_scalar.doubles(place + 8 * i, &rest, one_nan, seeds + i, h + i);
 }
 
 /* There is no gather: strings go one by one. */
-static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, uint32_t *h) {
-  csf_murmur3_scalar.strings(strings, rows, h);
+static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
+  csf_murmur3_scalar.strings(strings, rows, seeds, h);
 }
 
-static void pmod(uint32_t *h, size_t n, const struct csf_divisor *by) {
-  const uint32x4_t divisor = vdupq_n_u32(by->n), bias = vdupq_n_u32(by->bias), sign = vdupq_n_u32(0x80000000u);
-  const uint32x2_t multiplier = vdup_n_u32(by->multiplier);
-  const int32x4_t shift1 = vdupq_n_s32(-(int32_t)by->shift1), shift2 = vdupq_n_s32(-(int32_t)by->shift2);
+static void pmod(uint32_t *place, size_t n, const struct csf_divisor *by) {
+  const uint32x4_t divisor = vdupq_n_u32(by->n);
+  const int32x2_t multiplier = vdup_n_s32(by->multiplier);
+  const int32x4_t shift = vdupq_n_s32(-(int32_t)by->shift);
   size_t i = 0;
   for (; i + LANES <= n; i += LANES) {
-    uint32x4_t u = veorq_u32(vld1q_u32(h + i), sign);
-    uint32x2_t low = vshrn_n_u64(vmull_u32(vget_low_u32(u), multiplier), 32);
-    uint32x2_t high = vshrn_n_u64(vmull_u32(vget_high_u32(u), multiplier), 32);
-    uint32x4_t t = vcombine_u32(low, high);
-    uint32x4_t q = vshlq_u32(vaddq_u32(t, vshlq_u32(vsubq_u32(u, t), shift1)), shift2);
-    uint32x4_t r = vsubq_u32(vmlsq_u32(u, q, divisor), bias);
-    vst1q_u32(h + i, vminq_u32(r, vaddq_u32(r, divisor)));
+    uint32x4_t hash = vld1q_u32(place + i);
+    int32x4_t h = vreinterpretq_s32_u32(hash);
+    int32x2_t low = vshrn_n_s64(vmull_s32(vget_low_s32(h), multiplier), 32);
+    int32x2_t high = vshrn_n_s64(vmull_s32(vget_high_s32(h), multiplier), 32);
+    int32x4_t q = vshlq_s32(vaddq_s32(h, vcombine_s32(low, high)), shift);
+    uint32x4_t r = vmlsq_u32(hash, vreinterpretq_u32_s32(q), divisor);
+    vst1q_u32(place + i, vminq_u32(r, vsubq_u32(r, divisor)));
   }
-  csf_murmur3_scalar.pmod(h + i, n - i, by);
+  csf_murmur3_scalar.pmod(place + i, n - i, by);
+}
+
+static bool in_range(const int32_t *ids, size_t n, uint32_t limit) {
+  const int32x4_t last = vdupq_n_s32((int32_t)(limit - 1));
+  int32x4_t fault = vdupq_n_s32(0);
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    int32x4_t id = vld1q_s32(ids + i);
+    fault = vorrq_s32(fault, vorrq_s32(id, vsubq_s32(last, id)));
+  }
+  return vminvq_s32(fault) >= 0 && csf_murmur3_scalar.in_range(ids + i, n - i, limit);
 }
 
 const struct csf_murmur3 csf_murmur3_neon = {
     .name = "neon",
     .ints = hash_ints,
     .longs = hash_longs,
+    .decimals = hash_decimals,
     .floats = hash_floats,
     .doubles = hash_doubles,
     .strings = hash_strings,
     .pmod = pmod,
+    .in_range = in_range,
 };
 #endif

@@ -149,10 +149,8 @@ static enum colshuf_status ids_by_hash(struct colshuf_partitioner *partitioner, 
     memset(ids, 0, (size_t)n_rows * sizeof *ids);
     return COLSHUF_OK;
   }
-  uint32_t *h = (uint32_t *)ids;
-  CSF_TRY(csf_hash_columns(keys->columns, keys->n_columns, n_rows, SPARK_SEED, partitioner->rules, &partitioner->scratch, h, err));
-  csf_murmur3_get()->pmod(h, (size_t)n_rows, &partitioner->divisor);
-  return COLSHUF_OK;
+  return csf_hash_columns(keys->columns, keys->n_columns, n_rows, SPARK_SEED, partitioner->rules, &partitioner->divisor,
+                          &partitioner->scratch, (uint32_t *)ids, err);
 }
 
 /* Spark keeps the position in an int that wraps; its pmod then jumps, and so must ours. */
@@ -223,7 +221,7 @@ enum colshuf_status colshuf_murmur3(const struct ArrowSchema *schema, const stru
   csf_buffer_init(&scratch, &allocator);
   enum colshuf_status status = csf_keys_bind(&keys, batch, err);
   if (status == COLSHUF_OK) {
-    status = csf_hash_columns(keys.columns, n_columns, batch->length, (uint32_t)seed, rules, &scratch, (uint32_t *)hashes, err);
+    status = csf_hash_columns(keys.columns, n_columns, batch->length, (uint32_t)seed, rules, NULL, &scratch, (uint32_t *)hashes, err);
   }
   csf_buffer_clear(&scratch);
   csf_keys_clear(&keys);

@@ -1,71 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of each partition by a stable counting sort.
+ * The rows of each partition by a stable counting sort: count, sum up, deal out.
  *
- * Both passes of a counting sort are chains through memory: a row waits until the counter of its partition, just written by an
- * earlier row, can be read again. The input is therefore cut into LANES equal stretches with counters of their own, which are walked side by
- * side; since the counters of a partition are laid out in the order of the stretches, the sort stays stable.
+ * Counting is a chain through memory where rows in a row have one partition: each waits for the counter that the one before has just
+ * written. TABLES tables of counters take turns. In dealing out, one cursor a partition keeps the fewest lines in use at a time, which is what
+ * counts where partitions alternate; where they do not, whole runs are written at once.
  */
 #include "base/bytes.h"
 #include "colshuf/partition.h"
+#include "partition/murmur3.h"
 
 enum {
-  LANES = 4,
-  LANES_MAX_PARTITIONS = 2048, /* so that all counters fit the first level of cache, and the stack */
-  LANES_MIN_ROWS = 256
+  TABLES = 4,
+  TABLES_MAX_PARTITIONS = 2048, /* so that all counters fit the first level of cache, and the stack */
+  TABLES_MIN_ROWS = 256,
+  SAMPLE = 64,       /* rows looked at ... */
+  SAMPLE_EVERY = 512 /* ... of so many, to see whether partitions come in runs */
 };
 
-static enum colshuf_status check_ids(const int32_t *ids, uint32_t n_rows, int32_t n_partitions, struct colshuf_error *err) {
-  uint32_t largest = 0; /* negative ids are the largest of all as unsigned numbers */
-  for (uint32_t i = 0; i < n_rows; i++) largest = (uint32_t)ids[i] > largest ? (uint32_t)ids[i] : largest;
-  if (n_rows == 0 || largest < (uint32_t)n_partitions) return COLSHUF_OK;
+static enum colshuf_status fail_ids(const int32_t *ids, uint32_t n_partitions, struct colshuf_error *err) {
   uint32_t row = 0;
-  while ((uint32_t)ids[row] < (uint32_t)n_partitions) row++;
-  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %u has partition id %d, but there are %d partitions", row, ids[row], n_partitions);
+  while ((uint32_t)ids[row] < n_partitions) row++;
+  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %u has partition id %d, but there are %u partitions", row, ids[row], n_partitions);
 }
 
-static void sort_in_lanes(const int32_t *ids, uint32_t n_rows, uint32_t n_partitions, uint32_t *offsets, uint32_t *rows) {
-  uint32_t next[LANES_MAX_PARTITIONS][LANES];
-  memset(next, 0, n_partitions * sizeof next[0]);
-  uint32_t n = n_rows / LANES;
-  for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t lane = 0; lane < LANES; lane++) next[ids[lane * n + i]][lane]++;
+static void count_in_tables(const int32_t *ids, size_t n_rows, uint32_t n, uint32_t *counts) {
+  uint32_t tables[TABLES * (TABLES_MAX_PARTITIONS + 8)];
+  size_t apart = n + 8; /* never a power of two: places 4 KiB apart are mistaken for one another by processors */
+  uint32_t *t0 = tables, *t1 = t0 + apart, *t2 = t1 + apart, *t3 = t2 + apart;
+  memset(tables, 0, TABLES * apart * sizeof *tables);
+  size_t i = 0;
+  for (; n_rows - i >= TABLES; i += TABLES) {
+    t0[ids[i]]++;
+    t1[ids[i + 1]]++;
+    t2[ids[i + 2]]++;
+    t3[ids[i + 3]]++;
   }
-  for (uint32_t i = LANES * n; i < n_rows; i++) next[ids[i]][LANES - 1]++;
-  uint32_t sum = 0;
-  for (uint32_t p = 0; p < n_partitions; p++) {
-    offsets[p] = sum;
-    for (uint32_t lane = 0; lane < LANES; lane++) {
-      uint32_t count = next[p][lane];
-      next[p][lane] = sum;
-      sum += count;
-    }
-  }
-  offsets[n_partitions] = sum;
-  for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t lane = 0; lane < LANES; lane++) rows[next[ids[lane * n + i]][lane]++] = lane * n + i;
-  }
-  for (uint32_t i = LANES * n; i < n_rows; i++) rows[next[ids[i]][LANES - 1]++] = i;
+  for (; i < n_rows; i++) t0[ids[i]]++;
+  for (uint32_t p = 0; p < n; p++) counts[p] = t0[p] + t1[p] + t2[p] + t3[p];
 }
 
-/* Any number of partitions, no storage beside the caller's: offsets[p + 1] counts, then offsets[p] walks from start to end of p. */
-static void sort_in_place(const int32_t *ids, uint32_t n_rows, uint32_t n_partitions, uint32_t *offsets, uint32_t *rows) {
-  memset(offsets, 0, ((size_t)n_partitions + 1) * sizeof *offsets);
-  for (uint32_t i = 0; i < n_rows; i++) offsets[(size_t)(uint32_t)ids[i] + 1]++;
-  for (size_t p = 1; p <= n_partitions; p++) offsets[p] += offsets[p - 1];
-  for (uint32_t i = 0; i < n_rows; i++) rows[offsets[ids[i]]++] = i;
-  memmove(offsets + 1, offsets, (size_t)n_partitions * sizeof *offsets);
+static void count(const int32_t *ids, size_t n_rows, uint32_t n, uint32_t *counts) {
+  if (n <= TABLES_MAX_PARTITIONS && n_rows >= TABLES_MIN_ROWS) {
+    count_in_tables(ids, n_rows, n, counts);
+    return;
+  }
+  memset(counts, 0, (size_t)n * sizeof *counts);
+  for (size_t i = 0; i < n_rows; i++) counts[ids[i]]++;
+}
+
+/* Whether most rows of a sample go where the row before them went. */
+static bool comes_in_runs(const int32_t *ids, size_t n_rows) {
+  uint32_t n_repeats = 0, n_seen = 0;
+  for (size_t i = 0; i + SAMPLE < n_rows; i += SAMPLE_EVERY) {
+    for (size_t j = 0; j < SAMPLE; j++) n_repeats += ids[i + j] == ids[i + j + 1];
+    n_seen += SAMPLE;
+  }
+  return n_repeats > n_seen / 2;
+}
+
+/* Stores wait for their lines in order, so the next line of a partition is asked for a few rows before it is reached. */
+static inline __attribute__((always_inline)) void deal_row(int32_t id, size_t row, uint32_t *next, uint32_t *rows) {
+  enum { AHEAD = 4 * sizeof *rows };
+  uint32_t *place = rows + next[id]++;
+  __builtin_prefetch((const void *)((uintptr_t)place + AHEAD), 1);
+  *place = (uint32_t)row;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("prfchw")))
+#endif
+static void deal_rows(const int32_t *ids, size_t n_rows, uint32_t *next, uint32_t *rows) {
+  size_t i = 0;
+  for (; n_rows - i >= 4; i += 4) {
+    deal_row(ids[i], i, next, rows);
+    deal_row(ids[i + 1], i + 1, next, rows);
+    deal_row(ids[i + 2], i + 2, next, rows);
+    deal_row(ids[i + 3], i + 3, next, rows);
+  }
+  for (; i < n_rows; i++) deal_row(ids[i], i, next, rows);
+}
+
+static void deal_runs(const int32_t *ids, uint32_t n_rows, uint32_t *next, uint32_t *rows) {
+  for (uint32_t i = 0; i < n_rows;) {
+    int32_t id = ids[i];
+    uint32_t at = next[id];
+    do {
+      rows[at++] = i++;
+    } while (i < n_rows && ids[i] == id);
+    next[id] = at;
+  }
+}
+
+/* Counts become starts, each one place further on: next[p] = offsets[p + 1] walks from the start of p to its end as rows are dealt. */
+static void sum_up(uint32_t n_rows, uint32_t n, uint32_t *offsets) {
+  uint32_t start = n_rows;
+  for (size_t p = n; p > 0; p--) {
+    start -= offsets[p - 1];
+    offsets[p] = start;
+  }
   offsets[0] = 0;
 }
 
 enum colshuf_status colshuf_partition_rows(const int32_t *ids, uint32_t n_rows, int32_t n_partitions, uint32_t *offsets, uint32_t *rows,
                                            struct colshuf_error *err) {
   if (n_partitions < 1) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there are %d partitions, at least 1 is needed", n_partitions);
-  CSF_TRY(check_ids(ids, n_rows, n_partitions, err));
-  if (n_partitions <= LANES_MAX_PARTITIONS && n_rows >= LANES_MIN_ROWS) {
-    sort_in_lanes(ids, n_rows, (uint32_t)n_partitions, offsets, rows);
-  } else {
-    sort_in_place(ids, n_rows, (uint32_t)n_partitions, offsets, rows);
-  }
+  uint32_t n = (uint32_t)n_partitions;
+  if (!csf_murmur3_get()->in_range(ids, n_rows, n)) return fail_ids(ids, n, err);
+  count(ids, n_rows, n, offsets);
+  sum_up(n_rows, n, offsets);
+  if (comes_in_runs(ids, n_rows)) deal_runs(ids, n_rows, offsets + 1, rows);
+  else deal_rows(ids, n_rows, offsets + 1, rows);
   return COLSHUF_OK;
 }

@@ -47,29 +47,33 @@ static void page_end_free(struct page_end *memory) {
   munmap(memory->map, memory->map_size);
 }
 
-enum { MAX_ROWS = 257, N_KERNELS = 6 };
+enum { MAX_ROWS = 257, N_KERNELS = 7 };
 
 /* Inputs of one comparison; values and validity stand at the end of a page, less `shift` bytes. */
 struct trial {
   const uint8_t *values;
   struct csf_rows rows;
   uint32_t before[MAX_ROWS];
+  bool in_place; /* the seeds are the hashes' own storage */
 };
 
 static void run_kernel(const struct csf_murmur3 *kernels, int kernel, const struct trial *trial, uint32_t *h) {
-  memcpy(h, trial->before, sizeof trial->before);
+  const uint32_t *seeds = trial->before;
+  memset(h, 0x55, sizeof trial->before);
+  if (trial->in_place) seeds = memcpy(h, trial->before, sizeof trial->before);
   switch (kernel) {
-    case 0: kernels->ints(trial->values, &trial->rows, h); return;
-    case 1: kernels->longs(trial->values, &trial->rows, h); return;
-    case 2: kernels->floats(trial->values, &trial->rows, true, h); return;
-    case 3: kernels->floats(trial->values, &trial->rows, false, h); return;
-    case 4: kernels->doubles(trial->values, &trial->rows, true, h); return;
-    default: kernels->doubles(trial->values, &trial->rows, false, h); return;
+    case 0: kernels->ints(trial->values, &trial->rows, seeds, h); return;
+    case 1: kernels->longs(trial->values, &trial->rows, seeds, h); return;
+    case 2: kernels->floats(trial->values, &trial->rows, true, seeds, h); return;
+    case 3: kernels->floats(trial->values, &trial->rows, false, seeds, h); return;
+    case 4: kernels->doubles(trial->values, &trial->rows, true, seeds, h); return;
+    case 5: kernels->decimals(trial->values, &trial->rows, seeds, h); return;
+    default: kernels->doubles(trial->values, &trial->rows, false, seeds, h); return;
   }
 }
 
 static size_t kernel_width(int kernel) {
-  return kernel == 0 || kernel == 2 || kernel == 3 ? 4 : 8;
+  return kernel == 0 || kernel == 2 || kernel == 3 ? 4 : kernel == 5 ? 16 : 8;
 }
 
 /* Floats that take every path: zeros, infinities, NaNs of both signs, and anything. */
@@ -105,7 +109,7 @@ static void compare_variants(int kernel, const struct trial *trial) {
 static void variants_equal_scalar_for_fixed_widths(void) {
   list_variants();
   struct test_random random = {17};
-  struct page_end values = page_end_new(MAX_ROWS * 8 + 64), validity = page_end_new(MAX_ROWS / 8 + 8);
+  struct page_end values = page_end_new(MAX_ROWS * 16 + 64), validity = page_end_new(MAX_ROWS / 8 + 8);
   struct trial trial;
   for (size_t i = 0; i < MAX_ROWS; i++) trial.before[i] = (uint32_t)test_random_next(&random);
   for (size_t n = 0; n <= MAX_ROWS; n++) {
@@ -117,11 +121,14 @@ static void variants_equal_scalar_for_fixed_widths(void) {
       trial.values = values.end - n * width - shift;
       for (size_t i = 0; i < n; i++) {
         uint64_t value = odd_value(&random, width);
-        memcpy(values.end - n * width - shift + i * width, &value, width);
+        memcpy(values.end - n * width - shift + i * width, &value, width < 8 ? width : 8);
       }
       fill_validity(&random, validity.end - bitmap, bitmap, pattern);
       trial.rows = (struct csf_rows){pattern == 0 ? NULL : validity.end - bitmap, bit, n};
-      compare_variants(kernel, &trial);
+      for (int in_place = 0; in_place < 2; in_place++) {
+        trial.in_place = in_place != 0;
+        compare_variants(kernel, &trial);
+      }
     }
   }
   page_end_free(&values);
@@ -130,24 +137,22 @@ static void variants_equal_scalar_for_fixed_widths(void) {
 
 /* Strings whose bytes end with the page; lengths around each change of path, with gaps between them at times. */
 static void compare_strings(struct test_random *random, struct page_end *memory, size_t n, uint32_t longest, int pattern, uint8_t *bits) {
-  uint32_t begin[MAX_ROWS], size[MAX_ROWS], wanted[MAX_ROWS], h[MAX_ROWS], before[MAX_ROWS], total = 0;
+  uint32_t begin[MAX_ROWS], stop[MAX_ROWS], wanted[MAX_ROWS], h[MAX_ROWS], before[MAX_ROWS], total = 0;
   for (size_t i = 0; i < n; i++) {
     begin[i] = total + (uint32_t)(test_random_below(random, 4) == 0);
-    size[i] = (uint32_t)test_random_below(random, longest + 1);
-    total = begin[i] + size[i];
+    stop[i] = total = begin[i] + (uint32_t)test_random_below(random, longest + 1);
     before[i] = (uint32_t)test_random_next(random);
   }
   uint8_t *data = memory->end - total;
   for (uint32_t i = 0; i < total; i++) data[i] = (uint8_t)test_random_next(random);
-  struct csf_strings strings = {data, total, begin, size};
+  struct csf_strings strings = {data, total, (const uint8_t *)begin, (const uint8_t *)stop};
   int64_t bit = (int64_t)test_random_below(random, 8);
   fill_validity(random, bits, MAX_ROWS / 8 + 2, pattern);
   struct csf_rows rows = {pattern == 0 ? NULL : bits, bit, n};
-  memcpy(wanted, before, n * sizeof *wanted);
-  csf_murmur3_scalar.strings(&strings, &rows, wanted);
+  csf_murmur3_scalar.strings(&strings, &rows, before, wanted);
   for (size_t v = 1; v < n_variants; v++) {
-    memcpy(h, before, n * sizeof *h);
-    variants[v]->strings(&strings, &rows, h);
+    memset(h, 0x55, sizeof h);
+    variants[v]->strings(&strings, &rows, before, h);
     if (memcmp(h, wanted, n * sizeof *h) != 0) test_fail(__FILE__, __LINE__, "%s, %zu strings of up to %u", variants[v]->name, n, longest);
   }
 }
@@ -181,6 +186,24 @@ static void tail_bytes_are_sign_extended(void) {
   CHECK_INT((int32_t)csf_hash_bytes((const uint8_t *)"\xc3\x9f", 2, 42), 165980698);
   CHECK_INT((int32_t)csf_hash_bytes((const uint8_t *)"\xff", 1, 42), 1398487324);
   CHECK_INT((int32_t)csf_hash_bytes((const uint8_t *)"\xff\xff\xff\xff\xff", 5, 42), 404268946);
+}
+
+static void ids_out_of_range_are_seen_at_every_place(void) {
+  list_variants();
+  static const int32_t bad[] = {200, -1, INT32_MIN, INT32_MAX};
+  int32_t ids[MAX_ROWS];
+  for (size_t v = 0; v < n_variants; v++) {
+    for (size_t n = 0; n <= MAX_ROWS; n++) {
+      for (size_t i = 0; i < n; i++) ids[i] = (int32_t)(i % 200);
+      CHECK(variants[v]->in_range(ids, n, 200));
+      CHECK(variants[v]->in_range(ids, n, INT32_MAX));
+      for (size_t i = 0; i < n; i += 3) {
+        ids[i] = bad[i % 4];
+        CHECK(!variants[v]->in_range(ids, n, 200));
+        ids[i] = 0;
+      }
+    }
+  }
 }
 
 static int32_t floored(int32_t h, int32_t n) {
@@ -253,6 +276,7 @@ static const struct test_case tests[] = {
     TEST(the_best_variant_left_is_chosen),
     TEST(variants_equal_scalar_for_fixed_widths),
     TEST(variants_equal_scalar_for_strings),
+    TEST(ids_out_of_range_are_seen_at_every_place),
     TEST(the_remainder_is_exact_at_every_length),
     TEST(the_remainder_is_exact_without_a_division),
 };
