@@ -90,8 +90,8 @@ def duckdb_over_c_stream(directory):
     with pa.OSFile(source, "wb") as sink, pa.ipc.new_stream(sink, given.schema) as writer:
         writer.write_table(given, max_chunksize=777)
     stream = pa.RecordBatchReader.from_stream(ArrowStream(source))
-    counted = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM stream").fetchone()
-    direct = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM given").fetchone()
+    counted = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM stream").fetchall()
+    direct = duckdb.sql("SELECT count(*), sum(id), sum(small), max(text), sum(price), sum(len(tags)), sum(pair.a) FROM given").fetchall()
     assert counted == direct, (counted, direct)
 
 
