@@ -86,9 +86,9 @@ static enum colshuf_status make_variant(struct csf_choice *c, struct colshuf_err
   for (size_t i = 0; !refused && i < (size_t)c->schema->root.n_children; i++) {
     if (c->built[i]) refused = !name_dictionary(&schema->arena, &schema->root.children[i]);
   }
-  enum colshuf_status status = COLSHUF_NO_MEMORY;
+  enum colshuf_status status;
   if (refused) {
-    csf_fail_memory(err, sizeof *schema);
+    status = csf_fail_memory(err, sizeof *schema);
   } else {
     status = csf_schema_finish(schema, NULL, err);
   }
