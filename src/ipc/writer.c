@@ -136,13 +136,14 @@ static enum colshuf_status add_block(struct colshuf_ipc_writer *writer, struct c
   return csf_buffer_append(blocks, block, sizeof block, err);
 }
 
-/* Writes rows [start, length) of a dictionary as it goes to the readers. */
+/* Writes a dictionary as it goes to the readers: all of it, or what has come behind what they hold. */
 static enum colshuf_status emit_dictionary(struct colshuf_ipc_writer *writer, const struct csf_field *field,
-                                           const struct ArrowArray *values, int64_t start, struct colshuf_error *err) {
+                                           const struct ArrowArray *values, bool delta, struct colshuf_error *err) {
   size_t before = writer->out.size;
+  int64_t start = delta ? writer->dictionaries[field->dictionary_id].length : 0;
   writer->batches.compress = writer->compress;
   enum colshuf_status status = csf_dictionary_write(&writer->batches, field->dictionary, values, start, values->length - start,
-                                                    field->dictionary_id, start > 0, &writer->out, err);
+                                                    field->dictionary_id, delta, &writer->out, err);
   writer->batches.compress = 0;
   CSF_TRY(status);
   return add_block(writer, &writer->dictionary_blocks, before, err);
@@ -187,7 +188,7 @@ static enum colshuf_status update_dictionary(struct colshuf_ipc_writer *writer, 
   }
   dictionary->changed = true;
   dictionary->next_length = values->length;
-  return emit_dictionary(writer, field, values, extended ? dictionary->length : 0, err);
+  return emit_dictionary(writer, field, values, extended, err);
 }
 
 static enum colshuf_status update_dictionaries(struct colshuf_ipc_writer *writer, const struct csf_field *field,
