@@ -20,6 +20,7 @@ struct colshuf_block_decoder {
   struct csf_codec *codec;
   struct csf_schema *expected;
   struct csf_schema_cache cache;
+  struct csf_column_set columns;
   struct ArrowArray viewed; /* what the last view borrows; release NULL = nothing */
 };
 
@@ -157,7 +158,7 @@ static enum colshuf_status read_stream(struct block_reading *r, struct csf_curso
   CSF_TRY(csf_schema_cache_take(&d->cache, cursor, start, &d->limits, d->expected, &r->entry, r->err));
   CSF_TRY(check_columns(r));
   struct csf_batch_read_options options = {.allocator = csf_pool_allocator(d->pool), .trust = d->trust, .limits = &d->limits,
-                                           .codec = d->codec, .offsets_as_lengths = r->header.offsets_as_lengths != 0};
+                                           .codec = d->codec, .columns = d->columns, .offsets_as_lengths = r->header.offsets_as_lengths != 0};
   struct csf_message message = {.kind = CSF_MESSAGE_END};
   CSF_TRY(take_messages(r, cursor, start, &options, &message));
   options.copy = must_copy(r, &message);
@@ -256,6 +257,10 @@ struct csf_schema *csf_block_decoder_schema(const struct colshuf_block_decoder *
 
 struct colshuf_allocator csf_block_decoder_allocator(const struct colshuf_block_decoder *decoder) {
   return csf_pool_allocator(decoder->pool);
+}
+
+void csf_block_decoder_project(struct colshuf_block_decoder *decoder, const uint8_t *wanted, int32_t n) {
+  decoder->columns = (struct csf_column_set){wanted, n};
 }
 
 static void release_view(struct ArrowArray *array) {

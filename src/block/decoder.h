@@ -12,4 +12,10 @@ struct csf_schema *csf_block_decoder_schema(const struct colshuf_block_decoder *
 /* Where its batches lie: memory that comes back when they are released, and is used again. Thread-safe; outlives the decoder. */
 struct colshuf_allocator csf_block_decoder_allocator(const struct colshuf_block_decoder *decoder);
 
+/*
+ * From now on only these columns of each block are decoded (and validated); the others come out empty. wanted: not 0 for each column
+ * that is; borrowed as long as the decoder lives. NULL = all.
+ */
+void csf_block_decoder_project(struct colshuf_block_decoder *decoder, const uint8_t *wanted, int32_t n);
+
 #endif

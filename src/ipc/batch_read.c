@@ -251,30 +251,58 @@ static enum colshuf_status in_column(struct batch_reader *r, enum colshuf_status
   return csf_fail_context(r->err, status, "column %" PRId32 " \"%.64s\"", i, root->children[i].name);
 }
 
+static enum colshuf_status validate(struct batch_reader *r, const struct csf_field *field, const struct ArrowArray *array,
+                                    size_t first_size) {
+  struct csf_buffer_sizes sizes = {r->sizes + first_size, (int64_t)(r->n_sizes - first_size)};
+  enum csf_validate_level level = r->options->trust == COLSHUF_UNTRUSTED ? CSF_VALIDATE_FULL : CSF_VALIDATE_MEMORY;
+  enum colshuf_status status = csf_array_validate(field, array, &sizes, level, r->err);
+  if (status != COLSHUF_INVALID_ARGUMENT) return status;
+  if (r->err != NULL) r->err->status = COLSHUF_CORRUPT; /* the arrays are made of bytes: theirs is the fault */
+  return COLSHUF_CORRUPT;
+}
+
+/* Passes over an array that nobody wants. */
+static enum colshuf_status skip_array(struct batch_reader *r, const struct csf_field *field) {
+  struct ArrowArray unused;
+  CSF_TRY(take_node(r, &unused));
+  bool is_union = field->layout == CSF_LAYOUT_SPARSE_UNION || field->layout == CSF_LAYOUT_DENSE_UNION;
+  int64_t n_buffers = csf_layout_n_buffers(field->layout) + (is_union && r->is_v4), n_data;
+  if (field->layout == CSF_LAYOUT_VIEW) {
+    CSF_TRY(take_variadic_count(r, &n_data));
+    n_buffers += n_data - 1; /* the sizes are no buffer here */
+  }
+  CSF_TRY(csf_body_skip(&r->body, n_buffers));
+  for (int32_t i = 0; i < field->n_children; i++) CSF_TRY(skip_array(r, &field->children[i]));
+  return COLSHUF_OK;
+}
+
+static bool is_wanted(const struct batch_reader *r, int32_t column) {
+  const struct csf_column_set *columns = &r->options->columns;
+  return columns->wanted == NULL || (column < columns->n && columns->wanted[column] != 0);
+}
+
+static enum colshuf_status read_column(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *column) {
+  size_t first_size = r->n_sizes;
+  CSF_TRY(read_array(r, field, column));
+  if (column->length != r->length) {
+    return csf_fail(r->err, COLSHUF_CORRUPT, "%" PRId64 " values in a batch of %" PRId64 " rows", column->length, r->length);
+  }
+  /* Where all columns are wanted they are validated together, which is faster. */
+  return r->options->columns.wanted == NULL ? COLSHUF_OK : validate(r, field, column, first_size);
+}
+
 static enum colshuf_status read_columns(struct batch_reader *r, const struct csf_field *root, struct ArrowArray *batch) {
   batch->length = r->length;
   r->sizes[r->n_sizes++] = 0; /* the root's validity */
   for (int32_t i = 0; i < root->n_children; i++) {
-    struct ArrowArray *column = batch->children[i];
-    enum colshuf_status status = read_array(r, &root->children[i], column);
-    if (status == COLSHUF_OK && column->length != r->length) {
-      status = csf_fail(r->err, COLSHUF_CORRUPT, "%" PRId64 " values in a batch of %" PRId64 " rows", column->length, r->length);
-    }
+    const struct csf_field *field = &root->children[i];
+    enum colshuf_status status = is_wanted(r, i) ? read_column(r, field, batch->children[i]) : skip_array(r, field);
     if (status != COLSHUF_OK) return in_column(r, status, root, i);
   }
   if (r->nodes.count == 0 && r->body.n_left == 0 && r->variadic.count == 0) return COLSHUF_OK;
   return csf_fail(r->err, COLSHUF_CORRUPT,
                   "%" PRIu32 " field nodes, %" PRIu32 " buffers and %" PRIu32 " variadic counts are left over after the last column",
                   r->nodes.count, r->body.n_left, r->variadic.count);
-}
-
-static enum colshuf_status validate(struct batch_reader *r, const struct csf_field *root, const struct ArrowArray *batch) {
-  struct csf_buffer_sizes sizes = {r->sizes, (int64_t)r->n_sizes};
-  enum csf_validate_level level = r->options->trust == COLSHUF_UNTRUSTED ? CSF_VALIDATE_FULL : CSF_VALIDATE_MEMORY;
-  enum colshuf_status status = csf_array_validate(root, batch, &sizes, level, r->err);
-  if (status != COLSHUF_INVALID_ARGUMENT) return status;
-  if (r->err != NULL) r->err->status = COLSHUF_CORRUPT; /* the arrays are made of bytes: theirs is the fault */
-  return COLSHUF_CORRUPT;
 }
 
 /* Everything that the RecordBatch table says. */
@@ -305,14 +333,16 @@ static void close_batch(struct batch_reader *r) {
 
 static enum colshuf_status fill_and_validate(struct batch_reader *r, const struct csf_field *root, struct ArrowArray *batch) {
   CSF_TRY(read_columns(r, root, batch));
-  return validate(r, root, batch);
+  return r->options->columns.wanted == NULL ? validate(r, root, batch, 0) : COLSHUF_OK;
 }
 
 /* Reads one RecordBatch table whose columns are those of root. */
 static enum colshuf_status read_tree(struct batch_reader *r, const struct csf_field *root, const struct csf_array_shape *shape, bool copy,
                                      struct ArrowArray *out, struct csf_slab **slab) {
   uint8_t *memory = NULL;
-  bool whole = copy && r->body.compression == CSF_BODY_PLAIN && r->body.body.size > 0;
+  bool all = r->options->columns.wanted == NULL;
+  bool whole = copy && all && r->body.compression == CSF_BODY_PLAIN && r->body.body.size > 0;
+  r->body.copy = copy && !all; /* buffer by buffer */
   size_t memory_size = whole ? r->body.body.size : 0;
   struct ArrowArray batch;
   CSF_TRY(csf_array_new_shaped(&r->options->allocator, shape, memory_size, &batch, &memory, &r->body.slab, r->err));
@@ -440,9 +470,28 @@ static enum colshuf_status read_dictionary(struct batch_reader *r, struct csf_fb
   return keep_values(plan, dictionaries, place, is_delta, r->options, &batch, size, r->err);
 }
 
+static bool uses_dictionary(const struct csf_field *field, int64_t id) {
+  for (int32_t i = 0; i < field->n_children; i++) {
+    if (uses_dictionary(&field->children[i], id)) return true;
+  }
+  return field->dictionary != NULL && (field->dictionary_id == id || uses_dictionary(field->dictionary, id));
+}
+
+static bool is_dictionary_wanted(const struct csf_batch_plan *plan, const struct csf_column_set *columns, int64_t id) {
+  const struct csf_field *root = &plan->schema->root;
+  if (columns->wanted == NULL) return true;
+  for (int32_t i = 0; i < root->n_children && i < columns->n; i++) {
+    if (columns->wanted[i] != 0 && uses_dictionary(&root->children[i], id)) return true;
+  }
+  return false;
+}
+
 enum colshuf_status csf_dictionary_read(const struct csf_batch_plan *plan, const struct csf_message *message,
-                                        const struct csf_batch_read_options *options, struct csf_dictionaries *dictionaries,
+                                        const struct csf_batch_read_options *wanted, struct csf_dictionaries *dictionaries,
                                         struct colshuf_error *err) {
+  struct csf_batch_read_options whole = *wanted; /* of the values, that is */
+  const struct csf_batch_read_options *options = &whole;
+  whole.columns = (struct csf_column_set){0};
   if (message->kind != CSF_MESSAGE_DICTIONARY) return fail_header(err, "dictionary batch");
   struct csf_fb_table table = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
   int64_t id = csf_fb_i64(table, CSF_DICTIONARY_ID, 0);
@@ -455,6 +504,7 @@ enum colshuf_status csf_dictionary_read(const struct csf_batch_plan *plan, const
     return csf_fail(err, COLSHUF_CORRUPT, "delta for the dictionary of id %" PRId64 ", which has not come yet", id);
   }
   if (options->offsets_as_lengths) return csf_fail(err, COLSHUF_CORRUPT, "offsets stored as lengths in a schema with a dictionary");
+  if (!is_dictionary_wanted(plan, &wanted->columns, id)) return COLSHUF_OK;
   struct csf_fb_table data = csf_fb_child(table, CSF_DICTIONARY_DATA);
   struct batch_reader r = {.plan = plan, .dictionaries = dictionaries, .options = options, .is_v4 = message->is_v4, .err = err};
   r.sizes = r.sizes_on_stack;

@@ -23,6 +23,12 @@ enum colshuf_status csf_dictionaries_new(const struct csf_batch_plan *plan, cons
 void csf_dictionaries_reset(struct csf_dictionaries *dictionaries); /* forgets all values */
 void csf_dictionaries_free(struct csf_dictionaries *dictionaries);
 
+/* Which columns of a batch are wanted: those whose place in wanted[0..n) is not 0. wanted NULL = all. */
+struct csf_column_set {
+  const uint8_t *wanted;
+  int32_t n;
+};
+
 /* How to read; borrowed by the calls. */
 struct csf_batch_read_options {
   struct colshuf_allocator allocator;
@@ -30,6 +36,7 @@ struct csf_batch_read_options {
   const struct colshuf_limits *limits;
   struct csf_codec *codec; /* for body compression */
   bool copy; /* true: the body is copied into the array's own memory; false: the array borrows body (aligned copies are made of misaligned buffers only) */
+  struct csf_column_set columns; /* the others are neither copied nor looked at: they come out empty, with no buffers */
   bool offsets_as_lengths; /* the body holds transposed lengths: they are turned into offsets in new memory */
 };
 

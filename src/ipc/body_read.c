@@ -121,9 +121,20 @@ enum colshuf_status csf_body_take(struct csf_body_reader *r, uint32_t alignment,
   struct csf_span stored = {0};
   CSF_TRY(take_entry(r, &stored));
   if (r->compression != CSF_BODY_PLAIN && stored.size > 0) return open_compressed(r, stored, out);
-  if (CSF_LIKELY(((uintptr_t)stored.data & (alignment - 1)) == 0)) {
+  bool is_aligned = ((uintptr_t)stored.data & (alignment - 1)) == 0;
+  if (CSF_LIKELY(is_aligned && (!r->copy || stored.size == 0))) {
     *out = stored;
     return COLSHUF_OK;
   }
   return copy_aligned(r, stored, out);
+}
+
+enum colshuf_status csf_body_skip(struct csf_body_reader *r, int64_t n) {
+  if (n < 0 || n > r->n_left) {
+    return csf_fail(r->err, COLSHUF_CORRUPT, "%" PRId64 " buffers are wanted, %" PRIu32 " are left", n, r->n_left);
+  }
+  r->entry += n * CSF_BUFFER_SIZE;
+  r->n_left -= (uint32_t)n;
+  r->n_taken += (uint32_t)n;
+  return COLSHUF_OK;
 }

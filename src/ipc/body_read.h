@@ -16,6 +16,7 @@ struct csf_body_reader {
   struct csf_span body;
   enum csf_body_compression compression;
   struct csf_codec *codec;
+  bool copy;              /* nothing is borrowed from body */
   struct csf_slab *slab;  /* takes what cannot be borrowed from body */
   struct colshuf_allocator allocator;
   uint64_t max_size;      /* decompressed bytes that may still come */
@@ -32,6 +33,9 @@ enum colshuf_status csf_body_compression_read(struct csf_fb_table compression, e
  * Errors: CORRUPT (no buffer left, outside of the body, compressed data that does not give its size), LIMIT, NO_MEMORY.
  */
 enum colshuf_status csf_body_take(struct csf_body_reader *reader, uint32_t alignment, struct csf_span *out) COLSHUF_MUST_USE;
+
+/* Passes over the next n buffers without a look at them. Error: CORRUPT (fewer are left). */
+enum colshuf_status csf_body_skip(struct csf_body_reader *reader, int64_t n) COLSHUF_MUST_USE;
 
 /* 16 zero bytes, 64-byte aligned: what an empty buffer points to, and the one offset of an array without values. */
 extern const uint8_t csf_body_zeros[16];

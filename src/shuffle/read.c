@@ -8,7 +8,7 @@
 #include "shuffle/coalesce.h"
 #include "shuffle/source.h"
 
-enum { DEFAULT_ROWS = 8192, N_FITS = 4 };
+enum { DEFAULT_ROWS = 8192, N_FITS = 4, MOST_COLUMNS = 1 << 20 };
 #define DEFAULT_MEMORY (UINT64_C(64) << 20)
 
 struct reader {
@@ -249,6 +249,22 @@ static enum colshuf_status copy_columns(struct reader *r, struct colshuf_error *
   return COLSHUF_OK;
 }
 
+/* What is not asked for is not decoded. A bad column number is told later, when it is known how many there are. */
+static enum colshuf_status project(struct reader *r, struct colshuf_error *err) {
+  int32_t n = 0;
+  if (r->options.columns == NULL) return COLSHUF_OK;
+  for (int32_t c = 0; c < r->options.n_columns; c++) {
+    int32_t column = r->options.columns[c];
+    if (column < 0 || column >= MOST_COLUMNS) return COLSHUF_OK;
+    if (column >= n) n = column + 1;
+  }
+  uint8_t *wanted = csf_arena_alloc(&r->arena, (size_t)n);
+  if (wanted == NULL) return csf_fail_memory(err, (size_t)n);
+  for (int32_t c = 0; c < r->options.n_columns; c++) wanted[r->options.columns[c]] = 1;
+  csf_block_decoder_project(r->decoder, wanted, n);
+  return COLSHUF_OK;
+}
+
 static enum colshuf_status expect_schema(struct reader *r, struct colshuf_error *err) {
   if (r->options.expected_schema == NULL) return COLSHUF_OK;
   struct csf_schema *expected;
@@ -266,6 +282,7 @@ static enum colshuf_status build(struct reader *r, const struct colshuf_source *
   CSF_TRY(expect_schema(r, err));
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));
   r->waiting.allocator = csf_block_decoder_allocator(r->decoder);
+  CSF_TRY(project(r, err));
   return copy_sources(r, sources, n_sources, err);
 }
 
