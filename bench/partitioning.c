@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Partitioning: nanoseconds a row for hashes, ids, row lists and ranges, beside memcpy and beside Comet's own crate and Arrow's row
- * converter (bench/peer_hash), in one run on one core.
+ * Partitioning: nanoseconds a row for hashes, ids, row lists and ranges, beside memcpy and beside Comet's own crate and Arrow's
+ * row converter (bench/peer_hash), in one run on one core.
  *
  *   bench_partitioning [--peer PROGRAM] [--json FILE] [--sample-ms N] [NAME…]
  *
- * Each case is generated here, written as an Arrow IPC file for the peer, and checked: both must find the same sum of hashes or ids.
+ * Each case is generated here, written as an Arrow IPC file for the peer, and checked: both must find the same sum of hashes or
+ * ids.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,14 @@
 
 #include "colshuf/colshuf.h"
 
-enum { N_BATCHES = 16, BATCH_ROWS = 8192, N_ROWS = N_BATCHES * BATCH_ROWS, MAX_COLUMNS = 4, N_SAMPLES = 41, N_PARTITIONS = 200 };
+enum {
+  N_BATCHES = 16,
+  BATCH_ROWS = 8192,
+  N_ROWS = N_BATCHES * BATCH_ROWS,
+  MAX_COLUMNS = 4,
+  N_SAMPLES = 41,
+  N_PARTITIONS = 200
+};
 
 static void die(const char *what, const char *detail) {
   fprintf(stderr, "bench_partitioning: %s: %s\n", what, detail);
@@ -66,7 +74,8 @@ static void keep_array(struct ArrowArray *array) {
 
 static struct ArrowSchema *new_schema(const char *format, const char *name, int64_t n_children) {
   struct ArrowSchema *schema = allocate(sizeof *schema);
-  *schema = (struct ArrowSchema){.format = format, .name = name, .flags = ARROW_FLAG_NULLABLE, .n_children = n_children, .release = keep_schema};
+  *schema = (struct ArrowSchema){
+      .format = format, .name = name, .flags = ARROW_FLAG_NULLABLE, .n_children = n_children, .release = keep_schema};
   schema->children = allocate((size_t)n_children * sizeof *schema->children);
   return schema;
 }
@@ -99,16 +108,26 @@ static void fill_value(uint8_t *place, enum column_kind kind) {
   double real = (double)value / 1e6;
   int32_t narrow = (int32_t)value, index = (int32_t)((uint64_t)value >> 33) % N_WORDS;
   switch (kind) {
-    case INT32: memcpy(place, &narrow, 4); return;
-    case FLOAT64: memcpy(place, &real, 8); return;
+    case INT32:
+      memcpy(place, &narrow, 4);
+      return;
+    case FLOAT64:
+      memcpy(place, &real, 8);
+      return;
     case DECIMAL18:
       wide[0] = value % 1000000000000000000;
       wide[1] = wide[0] >> 63;
       memcpy(place, wide, 16);
       return;
-    case DECIMAL38: memcpy(place, wide, 16); return;
-    case DICTIONARY: memcpy(place, &index, 4); return;
-    default: memcpy(place, &value, 8); return;
+    case DECIMAL38:
+      memcpy(place, wide, 16);
+      return;
+    case DICTIONARY:
+      memcpy(place, &index, 4);
+      return;
+    default:
+      memcpy(place, &value, 8);
+      return;
   }
 }
 
@@ -203,7 +222,8 @@ static void generate(struct work *work) {
   }
   for (int b = 0; b < N_BATCHES; b++) {
     work->batches[b] = new_array(BATCH_ROWS, 1, test->n_columns);
-    for (int c = 0; c < test->n_columns; c++) work->batches[b]->children[c] = column_array(&test->columns[c], BATCH_ROWS, words);
+    for (int c = 0; c < test->n_columns; c++)
+      work->batches[b]->children[c] = column_array(&test->columns[c], BATCH_ROWS, words);
   }
 }
 
@@ -212,8 +232,8 @@ static void sample_bounds(struct work *work) {
   struct colshuf_error err;
   struct colshuf_key keys[MAX_COLUMNS];
   for (int c = 0; c < work->test->n_columns; c++) keys[c] = (struct colshuf_key){.column = c};
-  struct colshuf_bounds_sampler_options options = {.n_partitions = work->test->n_bounds + 1, .keys = keys, .n_keys = work->test->n_columns,
-                                                   .sample_size = N_ROWS / 2};
+  struct colshuf_bounds_sampler_options options = {
+      .n_partitions = work->test->n_bounds + 1, .keys = keys, .n_keys = work->test->n_columns, .sample_size = N_ROWS / 2};
   struct colshuf_bounds_sampler *sampler;
   struct ArrowSchema schema;
   require(colshuf_bounds_sampler_new(work->schema, &options, &sampler, &err), &err);
@@ -227,8 +247,11 @@ static void make_partitioner(struct work *work) {
   struct colshuf_error err;
   struct colshuf_key keys[MAX_COLUMNS];
   for (int c = 0; c < work->test->n_columns; c++) keys[c] = (struct colshuf_key){.column = c};
-  struct colshuf_partitioner_options options = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = N_PARTITIONS, .keys = keys,
-                                                .n_keys = work->test->n_columns, .rules = COLSHUF_RULES_COMET};
+  struct colshuf_partitioner_options options = {.kind = COLSHUF_PARTITION_HASH,
+                                                .n_partitions = N_PARTITIONS,
+                                                .keys = keys,
+                                                .n_keys = work->test->n_columns,
+                                                .rules = COLSHUF_RULES_COMET};
   if (work->test->operation == RANGE) {
     sample_bounds(work);
     options.kind = COLSHUF_PARTITION_RANGE;
@@ -260,7 +283,8 @@ static uint64_t pass(struct work *work, bool with_sum) {
   for (int b = 0; b < N_BATCHES; b++) {
     const struct ArrowArray *batch = work->batches[b];
     if (work->test->operation == HASH) {
-      require(colshuf_murmur3(work->schema, batch, columns, work->test->n_columns, 42, COLSHUF_RULES_COMET, work->ids, &err), &err);
+      require(colshuf_murmur3(work->schema, batch, columns, work->test->n_columns, 42, COLSHUF_RULES_COMET, work->ids, &err),
+              &err);
     } else {
       require(colshuf_partitioner_ids(work->partitioner, batch, work->ids, &err), &err);
     }
@@ -287,7 +311,8 @@ static double now_ns(void) {
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The least time of one pass, over samples shorter than a turn of the scheduler: on a machine with other work it is the one that says most. */
+/* The least time of one pass, over samples shorter than a turn of the scheduler: on a machine with other work it is the one
+ * that says most. */
 static double measure(struct work *work, double sample_ns, uint64_t (*run)(struct work *)) {
   double best = 1e300, start = now_ns();
   int n_passes = 0;
@@ -311,7 +336,8 @@ static uint64_t copy_pass(struct work *work) {
     for (int c = 0; c < work->test->n_columns; c++) {
       const struct ArrowArray *array = work->batches[b]->children[c];
       enum column_kind kind = work->test->columns[c].kind;
-      size_t size = kind == TEXT ? (size_t)((const int32_t *)array->buffers[1])[BATCH_ROWS] : (size_t)BATCH_ROWS * (size_t)widths[kind];
+      size_t size =
+          kind == TEXT ? (size_t)((const int32_t *)array->buffers[1])[BATCH_ROWS] : (size_t)BATCH_ROWS * (size_t)widths[kind];
       memcpy(target, array->buffers[kind == TEXT ? 2 : 1], size < sizeof target ? size : sizeof target);
       __asm__ volatile("" : : "r"(target) : "memory");
     }
@@ -355,8 +381,8 @@ static double run_peer(const struct work *work, const char *peer, const char *fo
     strcat(columns, names[c]);
   }
   write_file(input, work->schema, work->batches, N_BATCHES);
-  int used = snprintf(command, sizeof command, "%s %s --columns %s --samples %d --sample-ms %d", peer, input, columns, N_SAMPLES,
-                      sample_ms);
+  int used = snprintf(command, sizeof command, "%s %s --columns %s --samples %d --sample-ms %d", peer, input, columns,
+                      N_SAMPLES, sample_ms);
   if (work->test->operation == IDS) snprintf(command + used, sizeof command - (size_t)used, " --partitions %d", N_PARTITIONS);
   if (work->test->operation == RANGE) {
     struct ArrowArray copy = work->bounds, *const one = &copy;
@@ -407,8 +433,11 @@ static void print_result(const struct bench_case *test, const struct result *res
 }
 
 static void write_json(FILE *json, const struct bench_case *test, const struct result *result, bool first) {
-  fprintf(json, "%s\n  {\"case\": \"%s\", \"ns_per_row\": %.4f, \"memcpy_ns_per_row\": %.4f, \"with_sum_ns_per_row\": %.4f, \"peer_ns_per_row\": %.4f, \"ratio\": %.3f, "
-                "\"met\": %s}", first ? "" : ",", test->name, result->ns, result->copy_ns, result->sum_ns, result->peer_ns,
+  fprintf(json,
+          "%s\n  {\"case\": \"%s\", \"ns_per_row\": %.4f, \"memcpy_ns_per_row\": %.4f, \"with_sum_ns_per_row\": %.4f, "
+          "\"peer_ns_per_row\": %.4f, \"ratio\": %.3f, "
+          "\"met\": %s}",
+          first ? "" : ",", test->name, result->ns, result->copy_ns, result->sum_ns, result->peer_ns,
           result->peer_ns / result->sum_ns, is_met(test, result) ? "true" : "false");
 }
 

@@ -107,7 +107,8 @@ static const char *objection(const struct csf_field *field, enum csf_use use) {
   if (is_collated(field)) return "only the binary collation is understood";
   if (is_variant(field)) return "Spark neither hashes nor orders variants";
   if (use == CSF_USE_HASH && rule->kind == CSF_KIND_MAP) {
-    return "Spark refuses maps as hash keys, equal maps may differ in their order (set allow_map_keys to hash them as they stand)";
+    return "Spark refuses maps as hash keys, equal maps may differ in their order (set allow_map_keys to hash them as they "
+           "stand)";
   }
   if (use == CSF_USE_ORDER && rule->kind == CSF_KIND_MAP) return "Spark does not order maps";
   if (use == CSF_USE_ORDER && rule->kind == CSF_KIND_CALENDAR) return "Spark does not order calendar intervals";
@@ -128,7 +129,8 @@ static enum colshuf_status build(struct csf_column *column, const struct csf_fie
   if (reason != NULL) {
     char type[256];
     csf_field_describe(top, type, sizeof type);
-    return csf_fail(err, COLSHUF_UNSUPPORTED, "column \"%s\" of type %s: %s (%s)", top->name, type, reason, csf_type_name(field->type));
+    return csf_fail(err, COLSHUF_UNSUPPORTED, "column \"%s\" of type %s: %s (%s)", top->name, type, reason,
+                    csf_type_name(field->type));
   }
   *column = (struct csf_column){
       .field = field,
@@ -169,7 +171,8 @@ void csf_column_bind(struct csf_column *column, const struct ArrowArray *array, 
     csf_column_bind(&column->children[0], array->dictionary, 0);
     return;
   }
-  /* Only structs pass their own rows on: lists name the rows of their child by offsets that know nothing of the list's offset. */
+  /* Only structs pass their own rows on: lists name the rows of their child by offsets that know nothing of the list's offset.
+   */
   int64_t child_base = column->kind == CSF_KIND_STRUCT ? column->base : 0;
   for (int32_t i = 0; i < column->n_children; i++) csf_column_bind(&column->children[i], array->children[i], child_base);
 }

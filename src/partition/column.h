@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns as Spark sees them: which of Spark's types a field stands for, and where its values are in the batch at hand. Built once
- * for a schema, bound to each batch; hashing, ordering and row building read columns only through this.
+ * Columns as Spark sees them: which of Spark's types a field stands for, and where its values are in the batch at hand. Built
+ * once for a schema, bound to each batch; hashing, ordering and row building read columns only through this.
  */
 #ifndef CSF_PARTITION_COLUMN_H
 #define CSF_PARTITION_COLUMN_H
@@ -12,9 +12,9 @@
 enum csf_kind {
   CSF_KIND_NULL,
   CSF_KIND_BOOL,
-  CSF_KIND_INT,          /* Spark's 32 bits and below: signed 1, 2, 4 bytes, unsigned 1, 2 */
-  CSF_KIND_LONG,         /* Spark's 64 bits: signed 8 bytes, unsigned 4, signed 4 where Spark has a long (times) */
-  CSF_KIND_FLOAT,        /* half floats too */
+  CSF_KIND_INT,   /* Spark's 32 bits and below: signed 1, 2, 4 bytes, unsigned 1, 2 */
+  CSF_KIND_LONG,  /* Spark's 64 bits: signed 8 bytes, unsigned 4, signed 4 where Spark has a long (times) */
+  CSF_KIND_FLOAT, /* half floats too */
   CSF_KIND_DOUBLE,
   CSF_KIND_DECIMAL_LONG, /* precision up to 18: an unscaled long, whatever the width */
   CSF_KIND_DECIMAL_WIDE, /* two's complement of `width` bytes; unsigned 64 bits too, as decimal(20, 0) */
@@ -24,7 +24,7 @@ enum csf_kind {
   CSF_KIND_LIST,         /* of every layout */
   CSF_KIND_MAP,
   CSF_KIND_STRUCT,
-  CSF_KIND_DICTIONARY    /* children[0] is the values */
+  CSF_KIND_DICTIONARY /* children[0] is the values */
 };
 
 struct csf_column {
@@ -37,16 +37,17 @@ struct csf_column {
   /* Of the batch that is bound: */
   const uint8_t *validity; /* row i is valid when bit base + i is set; NULL = all are */
   int64_t base;
-  int64_t length;          /* rows of the array */
-  const uint8_t *values;   /* buffer 1: values, bits, offsets or views */
-  const uint8_t *more;     /* buffer 2: bytes, or sizes of list views */
+  int64_t length;        /* rows of the array */
+  const uint8_t *values; /* buffer 1: values, bits, offsets or views */
+  const uint8_t *more;   /* buffer 2: bytes, or sizes of list views */
   const void *const *buffers;
 };
 
 /* What a column is used for decides which types are refused, and why. */
 enum csf_use { CSF_USE_HASH, CSF_USE_HASH_WITH_MAPS, CSF_USE_ORDER, CSF_USE_ROW };
 
-/* Fills *column and its children (in the arena). UNSUPPORTED names the column and its type, and says what Spark has against it. */
+/* Fills *column and its children (in the arena). UNSUPPORTED names the column and its type, and says what Spark has against it.
+ */
 enum colshuf_status csf_column_build(struct csf_column *column, const struct csf_field *field, enum csf_use use,
                                      struct csf_arena *arena, struct colshuf_error *err) COLSHUF_MUST_USE;
 
@@ -65,10 +66,14 @@ static inline const uint8_t *csf_column_value(const struct csf_column *column, i
 /* Values of LAYOUT_FIXED of up to 8 bytes, widened as is_signed says. */
 static inline int64_t csf_load_widened(const uint8_t *place, int32_t width, bool is_signed) {
   switch (width) {
-    case 1: return is_signed ? (int64_t)(int8_t)*place : (int64_t)*place;
-    case 2: return is_signed ? (int64_t)csf_load_i16(place) : (int64_t)csf_load_u16(place);
-    case 4: return is_signed ? (int64_t)csf_load_i32(place) : (int64_t)csf_load_u32(place);
-    default: return csf_load_i64(place);
+    case 1:
+      return is_signed ? (int64_t)(int8_t)*place : (int64_t)*place;
+    case 2:
+      return is_signed ? (int64_t)csf_load_i16(place) : (int64_t)csf_load_u16(place);
+    case 4:
+      return is_signed ? (int64_t)csf_load_i32(place) : (int64_t)csf_load_u32(place);
+    default:
+      return csf_load_i64(place);
   }
 }
 

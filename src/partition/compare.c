@@ -6,8 +6,8 @@
 #define SIGN64 0x8000000000000000u
 
 /*
- * Floats as numbers that order as Spark orders them: both zeros equal, all NaNs equal and above infinity; or as Comet does, by IEEE's total
- * order. A negative float's bits grow as it falls, a positive one's as it rises.
+ * Floats as numbers that order as Spark orders them: both zeros equal, all NaNs equal and above infinity; or as Comet does, by
+ * IEEE's total order. A negative float's bits grow as it falls, a positive one's as it rises.
  */
 static uint32_t float_order(uint32_t bits, enum colshuf_rules rules) {
   if (rules == COLSHUF_RULES_SPARK) bits = csf_float_bits(bits, true);
@@ -48,10 +48,11 @@ static int compare_decimals(const struct csf_column *a, int64_t a_row, const str
 
 static const struct csf_order nested_order = {.descending = false, .nulls_last = false};
 
-static int compare_nullable(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, struct csf_order order,
-                            enum colshuf_rules rules);
+static int compare_nullable(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                            struct csf_order order, enum colshuf_rules rules);
 
-static int compare_lists(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, enum colshuf_rules rules) {
+static int compare_lists(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                         enum colshuf_rules rules) {
   int64_t a_at, a_end, b_at, b_end;
   csf_column_items(a, a_row, &a_at, &a_end);
   csf_column_items(b, b_row, &b_at, &b_end);
@@ -62,7 +63,8 @@ static int compare_lists(const struct csf_column *a, int64_t a_row, const struct
   return (a_at < a_end) - (b_at < b_end);
 }
 
-static int compare_structs(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, enum colshuf_rules rules) {
+static int compare_structs(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                           enum colshuf_rules rules) {
   for (int32_t i = 0; i < a->n_children; i++) {
     int order = compare_nullable(&a->children[i], a_row, &b->children[i], b_row, nested_order, rules);
     if (order != 0) return order;
@@ -89,22 +91,29 @@ bool csf_order_may_be_null(const struct csf_column *column) {
   return column->kind == CSF_KIND_DICTIONARY && csf_order_may_be_null(&column->children[0]);
 }
 
-static int compare_resolved(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, enum colshuf_rules rules) {
+static int compare_resolved(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                            enum colshuf_rules rules) {
   switch (a->kind) {
-    case CSF_KIND_BYTES: return compare_bytes(csf_column_bytes(a, a_row), csf_column_bytes(b, b_row));
-    case CSF_KIND_DECIMAL_WIDE: return compare_decimals(a, a_row, b, b_row);
-    case CSF_KIND_LIST: return compare_lists(a, a_row, b, b_row, rules);
-    case CSF_KIND_STRUCT: return compare_structs(a, a_row, b, b_row, rules);
-    default: return compare_unsigned(csf_order_prefix(a, a_row, rules), csf_order_prefix(b, b_row, rules));
+    case CSF_KIND_BYTES:
+      return compare_bytes(csf_column_bytes(a, a_row), csf_column_bytes(b, b_row));
+    case CSF_KIND_DECIMAL_WIDE:
+      return compare_decimals(a, a_row, b, b_row);
+    case CSF_KIND_LIST:
+      return compare_lists(a, a_row, b, b_row, rules);
+    case CSF_KIND_STRUCT:
+      return compare_structs(a, a_row, b, b_row, rules);
+    default:
+      return compare_unsigned(csf_order_prefix(a, a_row, rules), csf_order_prefix(b, b_row, rules));
   }
 }
 
-int csf_compare_values(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, enum colshuf_rules rules) {
+int csf_compare_values(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                       enum colshuf_rules rules) {
   return compare_nullable(a, a_row, b, b_row, nested_order, rules);
 }
 
-static int compare_nullable(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, struct csf_order order,
-                            enum colshuf_rules rules) {
+static int compare_nullable(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                            struct csf_order order, enum colshuf_rules rules) {
   bool a_valid = resolve(&a, &a_row), b_valid = resolve(&b, &b_row);
   if (!a_valid || !b_valid) {
     int first = (b_valid ? 0 : 1) - (a_valid ? 0 : 1); /* the null one is less */
@@ -114,8 +123,8 @@ static int compare_nullable(const struct csf_column *a, int64_t a_row, const str
   return order.descending ? -((result > 0) - (result < 0)) : result;
 }
 
-int csf_compare_rows(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, const struct csf_order *orders,
-                     int32_t n_keys, enum colshuf_rules rules) {
+int csf_compare_rows(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                     const struct csf_order *orders, int32_t n_keys, enum colshuf_rules rules) {
   for (int32_t i = 0; i < n_keys; i++) {
     int order = compare_nullable(&a[i], a_row, &b[i], b_row, orders[i], rules);
     if (order != 0) return order;
@@ -132,8 +141,8 @@ static uint64_t bytes_prefix(struct csf_span bytes) {
 }
 
 /*
- * Wide decimals of any size in 64 bits, as a float does it: sign, count of bits, then the bits below the leading one. Of a negative number
- * the complement is taken, before and after.
+ * Wide decimals of any size in 64 bits, as a float does it: sign, count of bits, then the bits below the leading one. Of a
+ * negative number the complement is taken, before and after.
  */
 static uint64_t decimal_prefix(const struct csf_column *column, int64_t row) {
   if (!column->is_signed) return csf_load_u64(csf_column_value(column, row));
@@ -151,21 +160,30 @@ static uint64_t decimal_prefix(const struct csf_column *column, int64_t row) {
 
 uint64_t csf_order_prefix(const struct csf_column *column, int64_t row, enum colshuf_rules rules) {
   switch (column->kind) {
-    case CSF_KIND_BOOL: return csf_column_bool(column, row);
+    case CSF_KIND_BOOL:
+      return csf_column_bool(column, row);
     case CSF_KIND_INT:
-    case CSF_KIND_LONG: return (uint64_t)csf_column_integer(column, row) ^ SIGN64;
-    case CSF_KIND_DECIMAL_LONG: return (uint64_t)csf_column_decimal_long(column, row) ^ SIGN64;
-    case CSF_KIND_DAY_TIME: return (uint64_t)csf_column_day_time(column, row) ^ SIGN64;
-    case CSF_KIND_FLOAT: return float_order(csf_column_float(column, row), rules);
-    case CSF_KIND_DOUBLE: return double_order(csf_column_double(column, row), rules);
-    case CSF_KIND_DECIMAL_WIDE: return decimal_prefix(column, row);
-    case CSF_KIND_BYTES: return bytes_prefix(csf_column_bytes(column, row));
+    case CSF_KIND_LONG:
+      return (uint64_t)csf_column_integer(column, row) ^ SIGN64;
+    case CSF_KIND_DECIMAL_LONG:
+      return (uint64_t)csf_column_decimal_long(column, row) ^ SIGN64;
+    case CSF_KIND_DAY_TIME:
+      return (uint64_t)csf_column_day_time(column, row) ^ SIGN64;
+    case CSF_KIND_FLOAT:
+      return float_order(csf_column_float(column, row), rules);
+    case CSF_KIND_DOUBLE:
+      return double_order(csf_column_double(column, row), rules);
+    case CSF_KIND_DECIMAL_WIDE:
+      return decimal_prefix(column, row);
+    case CSF_KIND_BYTES:
+      return bytes_prefix(csf_column_bytes(column, row));
     case CSF_KIND_DICTIONARY: {
       int64_t value_row = csf_column_integer(column, row);
       const struct csf_column *values = &column->children[0];
       return csf_column_valid(values, value_row) ? csf_order_prefix(values, value_row, rules) : 0;
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -177,10 +195,14 @@ bool csf_order_prefix_is_exact(const struct csf_column *column) {
     case CSF_KIND_DECIMAL_LONG:
     case CSF_KIND_DAY_TIME:
     case CSF_KIND_FLOAT:
-    case CSF_KIND_DOUBLE: return true;
-    case CSF_KIND_DECIMAL_WIDE: return !column->is_signed;
-    case CSF_KIND_DICTIONARY: return csf_order_prefix_is_exact(&column->children[0]);
-    default: return false;
+    case CSF_KIND_DOUBLE:
+      return true;
+    case CSF_KIND_DECIMAL_WIDE:
+      return !column->is_signed;
+    case CSF_KIND_DICTIONARY:
+      return csf_order_prefix_is_exact(&column->children[0]);
+    default:
+      return false;
   }
 }
 

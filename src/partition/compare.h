@@ -12,14 +12,15 @@ struct csf_order {
 };
 
 /*
- * < 0, 0 or > 0: row a_row of a against row b_row of b, columns of the same types (dictionaries aside), both valid. Within lists and
- * structs nulls come first. The columns must have been built for CSF_USE_ORDER.
+ * < 0, 0 or > 0: row a_row of a against row b_row of b, columns of the same types (dictionaries aside), both valid. Within
+ * lists and structs nulls come first. The columns must have been built for CSF_USE_ORDER.
  */
-int csf_compare_values(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, enum colshuf_rules rules);
+int csf_compare_values(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                       enum colshuf_rules rules);
 
 /* The same for rows of n_keys columns, nulls included. */
-int csf_compare_rows(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row, const struct csf_order *orders,
-                     int32_t n_keys, enum colshuf_rules rules);
+int csf_compare_rows(const struct csf_column *a, int64_t a_row, const struct csf_column *b, int64_t b_row,
+                     const struct csf_order *orders, int32_t n_keys, enum colshuf_rules rules);
 
 /* Whether a value is null, itself or behind its dictionary. */
 bool csf_order_is_null(const struct csf_column *column, int64_t row);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Columns are hashed in chunks of rows, all key columns of one chunk before the next, so that the running hashes stay in the first
- * level of cache. Types with a kernel go straight to it; narrow and odd ones are widened into a small array that a kernel takes; nested
- * ones are folded value by value.
+ * Columns are hashed in chunks of rows, all key columns of one chunk before the next, so that the running hashes stay in the
+ * first level of cache. Types with a kernel go straight to it; narrow and odd ones are widened into a small array that a kernel
+ * takes; nested ones are folded value by value.
  */
 #include "partition/hash.h"
 
@@ -47,24 +47,38 @@ static uint32_t hash_list(const struct csf_column *column, int64_t row, uint32_t
 static uint32_t hash_valid(const struct csf_column *column, int64_t row, uint32_t h, enum colshuf_rules rules) {
   bool one_nan = rules == COLSHUF_RULES_SPARK;
   switch (column->kind) {
-    case CSF_KIND_NULL: return h;
-    case CSF_KIND_BOOL: return csf_hash_int(csf_column_bool(column, row), h);
-    case CSF_KIND_INT: return csf_hash_int((uint32_t)csf_column_integer(column, row), h);
-    case CSF_KIND_LONG: return csf_hash_long((uint64_t)csf_column_integer(column, row), h);
-    case CSF_KIND_FLOAT: return csf_hash_int(csf_float_bits(csf_column_float(column, row), one_nan), h);
-    case CSF_KIND_DOUBLE: return csf_hash_long(csf_double_bits(csf_column_double(column, row), one_nan), h);
-    case CSF_KIND_DECIMAL_LONG: return csf_hash_long((uint64_t)csf_column_decimal_long(column, row), h);
-    case CSF_KIND_DECIMAL_WIDE: return hash_wide_decimal(column, row, h, rules);
-    case CSF_KIND_DAY_TIME: return csf_hash_long((uint64_t)csf_column_day_time(column, row), h);
-    case CSF_KIND_CALENDAR: return hash_calendar(column, row, h);
+    case CSF_KIND_NULL:
+      return h;
+    case CSF_KIND_BOOL:
+      return csf_hash_int(csf_column_bool(column, row), h);
+    case CSF_KIND_INT:
+      return csf_hash_int((uint32_t)csf_column_integer(column, row), h);
+    case CSF_KIND_LONG:
+      return csf_hash_long((uint64_t)csf_column_integer(column, row), h);
+    case CSF_KIND_FLOAT:
+      return csf_hash_int(csf_float_bits(csf_column_float(column, row), one_nan), h);
+    case CSF_KIND_DOUBLE:
+      return csf_hash_long(csf_double_bits(csf_column_double(column, row), one_nan), h);
+    case CSF_KIND_DECIMAL_LONG:
+      return csf_hash_long((uint64_t)csf_column_decimal_long(column, row), h);
+    case CSF_KIND_DECIMAL_WIDE:
+      return hash_wide_decimal(column, row, h, rules);
+    case CSF_KIND_DAY_TIME:
+      return csf_hash_long((uint64_t)csf_column_day_time(column, row), h);
+    case CSF_KIND_CALENDAR:
+      return hash_calendar(column, row, h);
     case CSF_KIND_BYTES: {
       struct csf_span bytes = csf_column_bytes(column, row);
       return csf_hash_bytes(bytes.data, bytes.size, h);
     }
-    case CSF_KIND_LIST: return hash_list(column, row, h, rules);
-    case CSF_KIND_MAP: return hash_map(column, row, h, rules);
-    case CSF_KIND_STRUCT: return hash_struct(column, row, h, rules);
-    case CSF_KIND_DICTIONARY: return csf_hash_value(&column->children[0], csf_column_integer(column, row), h, rules);
+    case CSF_KIND_LIST:
+      return hash_list(column, row, h, rules);
+    case CSF_KIND_MAP:
+      return hash_map(column, row, h, rules);
+    case CSF_KIND_STRUCT:
+      return hash_struct(column, row, h, rules);
+    case CSF_KIND_DICTIONARY:
+      return csf_hash_value(&column->children[0], csf_column_integer(column, row), h, rules);
   }
   return h;
 }
@@ -90,7 +104,8 @@ static uint32_t fold(const struct csf_column *column, int64_t from, int64_t to, 
 }
 
 /* Rows start .. start + n of a column that no kernel takes. */
-static void hash_each(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
+static void hash_each(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds,
+                      uint32_t *h) {
   for (size_t i = 0; i < n; i++) h[i] = csf_hash_value(column, start + (int64_t)i, seeds[i], rules);
 }
 
@@ -114,9 +129,12 @@ static void hash_ints(const struct csf_column *column, int64_t start, size_t n, 
 
 static int64_t long_of(const struct csf_column *column, int64_t row) {
   switch (column->kind) {
-    case CSF_KIND_DECIMAL_LONG: return csf_column_decimal_long(column, row);
-    case CSF_KIND_DAY_TIME: return csf_column_day_time(column, row);
-    default: return csf_column_integer(column, row);
+    case CSF_KIND_DECIMAL_LONG:
+      return csf_column_decimal_long(column, row);
+    case CSF_KIND_DAY_TIME:
+      return csf_column_day_time(column, row);
+    default:
+      return csf_column_integer(column, row);
   }
 }
 
@@ -135,7 +153,8 @@ static void hash_longs(const struct csf_column *column, int64_t start, size_t n,
   csf_murmur3_get()->longs(wide, &rows, seeds, h);
 }
 
-static void hash_floats(const struct csf_column *column, int64_t start, size_t n, bool one_nan, const uint32_t *seeds, uint32_t *h) {
+static void hash_floats(const struct csf_column *column, int64_t start, size_t n, bool one_nan, const uint32_t *seeds,
+                        uint32_t *h) {
   struct csf_rows rows = rows_of(column, start, n);
   if (column->width == 4) {
     csf_murmur3_get()->floats(csf_column_value(column, start), &rows, one_nan, seeds, h);
@@ -158,7 +177,8 @@ static void locate_binary32(const struct csf_column *column, int64_t start, size
   *out = (struct csf_strings){column->more, csf_load_u32(offsets + 4 * n), offsets, offsets + 4};
 }
 
-static bool locate_binary64(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+static bool locate_binary64(const struct csf_column *column, int64_t start, size_t n, struct places *places,
+                            struct csf_strings *out) {
   const uint8_t *offsets = column->values + 8 * (column->base + start);
   int64_t first = csf_load_i64(offsets), end = csf_load_i64(offsets + 8 * n) - first;
   if (end > INT32_MAX) return false;
@@ -171,7 +191,8 @@ static bool locate_binary64(const struct csf_column *column, int64_t start, size
 }
 
 /* Short views hold their text themselves: when all do, the views are one stretch of texts with gaps. */
-static bool locate_views(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+static bool locate_views(const struct csf_column *column, int64_t start, size_t n, struct places *places,
+                         struct csf_strings *out) {
   const uint8_t *views = column->values + 16 * (column->base + start);
   uint32_t longest = 0;
   for (size_t i = 0; i < n; i++) {
@@ -184,28 +205,37 @@ static bool locate_views(const struct csf_column *column, int64_t start, size_t 
   return longest <= 12;
 }
 
-static bool locate_fixed(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+static bool locate_fixed(const struct csf_column *column, int64_t start, size_t n, struct places *places,
+                         struct csf_strings *out) {
   if (column->width > INT32_MAX / CHUNK) return false;
   for (size_t i = 0; i < n; i++) {
     places->begin[i] = (uint32_t)i * (uint32_t)column->width;
     places->stop[i] = places->begin[i] + (uint32_t)column->width;
   }
   size_t end = n * (size_t)column->width;
-  *out = (struct csf_strings){csf_column_value(column, start), end, (const uint8_t *)places->begin, (const uint8_t *)places->stop};
+  *out =
+      (struct csf_strings){csf_column_value(column, start), end, (const uint8_t *)places->begin, (const uint8_t *)places->stop};
   return true;
 }
 
 /* False where the strings of a chunk do not lie within 2^31 - 1 bytes of one buffer. */
-static bool locate_strings(const struct csf_column *column, int64_t start, size_t n, struct places *places, struct csf_strings *out) {
+static bool locate_strings(const struct csf_column *column, int64_t start, size_t n, struct places *places,
+                           struct csf_strings *out) {
   switch (column->field->layout) {
-    case CSF_LAYOUT_BINARY32: locate_binary32(column, start, n, out); return true;
-    case CSF_LAYOUT_BINARY64: return locate_binary64(column, start, n, places, out);
-    case CSF_LAYOUT_VIEW: return locate_views(column, start, n, places, out);
-    default: return locate_fixed(column, start, n, places, out);
+    case CSF_LAYOUT_BINARY32:
+      locate_binary32(column, start, n, out);
+      return true;
+    case CSF_LAYOUT_BINARY64:
+      return locate_binary64(column, start, n, places, out);
+    case CSF_LAYOUT_VIEW:
+      return locate_views(column, start, n, places, out);
+    default:
+      return locate_fixed(column, start, n, places, out);
   }
 }
 
-static void hash_strings(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
+static void hash_strings(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules,
+                         const uint32_t *seeds, uint32_t *h) {
   struct places places;
   struct csf_strings strings;
   if (!locate_strings(column, start, n, &places, &strings)) {
@@ -216,14 +246,16 @@ static void hash_strings(const struct csf_column *column, int64_t start, size_t 
   csf_murmur3_get()->strings(&strings, &rows, seeds, h);
 }
 
-static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h);
+static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules,
+                       const uint32_t *seeds, uint32_t *h);
 
 static void keep(const uint32_t *seeds, size_t n, uint32_t *h) {
   if (seeds != h) memcpy(h, seeds, n * sizeof *h);
 }
 
 /* Member by member where every row has its members; a null struct leaves the hash, whatever stands beneath it. */
-static void hash_structs(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
+static void hash_structs(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules,
+                         const uint32_t *seeds, uint32_t *h) {
   const uint8_t *validity = column->validity;
   if (validity != NULL && csf_bits_count(validity, column->base + start, (int64_t)n) != (int64_t)n) {
     hash_each(column, start, n, rules, seeds, h);
@@ -234,7 +266,8 @@ static void hash_structs(const struct csf_column *column, int64_t start, size_t 
 }
 
 /* At most CHUNK rows; seeds may be h. */
-static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules, const uint32_t *seeds, uint32_t *h) {
+static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules,
+                       const uint32_t *seeds, uint32_t *h) {
   bool one_nan = rules == COLSHUF_RULES_SPARK;
   switch (column->kind) {
     case CSF_KIND_NULL:
@@ -288,11 +321,12 @@ static size_t chunk_at(int64_t start, int64_t n_rows) {
 }
 
 /*
- * The hashes of a dictionary's values, all from the same seed; only the first key column has one. Left out (*table NULL) when the
- * dictionary has more values than there are rows to save.
+ * The hashes of a dictionary's values, all from the same seed; only the first key column has one. Left out (*table NULL) when
+ * the dictionary has more values than there are rows to save.
  */
 static enum colshuf_status hash_distinct(const struct csf_column *first, int64_t n_rows, const struct seeds *seeds,
-                                         enum colshuf_rules rules, struct csf_buffer *scratch, uint32_t **table, struct colshuf_error *err) {
+                                         enum colshuf_rules rules, struct csf_buffer *scratch, uint32_t **table,
+                                         struct colshuf_error *err) {
   *table = NULL;
   if (first->kind != CSF_KIND_DICTIONARY || first->children[0].length > n_rows) return COLSHUF_OK;
   const struct csf_column *values = &first->children[0];
@@ -305,7 +339,8 @@ static enum colshuf_status hash_distinct(const struct csf_column *first, int64_t
   return COLSHUF_OK;
 }
 
-static void look_up(const struct csf_column *column, int64_t start, size_t n, const uint32_t *table, uint32_t seed, uint32_t *h) {
+static void look_up(const struct csf_column *column, int64_t start, size_t n, const uint32_t *table, uint32_t seed,
+                    uint32_t *h) {
   if (column->validity == NULL && column->width == 4) {
     const uint8_t *indices = csf_column_value(column, start);
     for (size_t i = 0; i < n; i++) h[i] = table[csf_load_u32(indices + 4 * i)];
@@ -318,8 +353,8 @@ static void look_up(const struct csf_column *column, int64_t start, size_t n, co
 }
 
 enum colshuf_status csf_hash_columns(const struct csf_column *columns, int32_t n_columns, int64_t n_rows, uint32_t seed,
-                                     enum colshuf_rules rules, const struct csf_divisor *by, struct csf_buffer *scratch, uint32_t *h,
-                                     struct colshuf_error *err) {
+                                     enum colshuf_rules rules, const struct csf_divisor *by, struct csf_buffer *scratch,
+                                     uint32_t *h, struct colshuf_error *err) {
   uint32_t *table = NULL;
   struct seeds seeds;
   seeds_init(&seeds, seed, n_rows);

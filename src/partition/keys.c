@@ -5,10 +5,12 @@
 
 #include "arrow/array.h"
 
-static enum colshuf_status check_index(const struct csf_keys *keys, const int32_t *indices, int32_t i, struct colshuf_error *err) {
+static enum colshuf_status check_index(const struct csf_keys *keys, const int32_t *indices, int32_t i,
+                                       struct colshuf_error *err) {
   int32_t n_fields = keys->schema->root.n_children;
   if (indices[i] < 0 || indices[i] >= n_fields) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "key %d is column %d, but the schema has %d columns", i, indices[i], n_fields);
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "key %d is column %d, but the schema has %d columns", i, indices[i],
+                    n_fields);
   }
   for (int32_t j = 0; j < i; j++) {
     if (indices[j] == indices[i]) {
@@ -35,8 +37,9 @@ static enum colshuf_status choose_columns(struct csf_keys *keys, const int32_t *
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_keys_init(struct csf_keys *keys, const struct ArrowSchema *schema, const int32_t *indices, int32_t n_columns,
-                                  enum csf_use use, const struct colshuf_allocator *allocator, struct colshuf_error *err) {
+enum colshuf_status csf_keys_init(struct csf_keys *keys, const struct ArrowSchema *schema, const int32_t *indices,
+                                  int32_t n_columns, enum csf_use use, const struct colshuf_allocator *allocator,
+                                  struct colshuf_error *err) {
   *keys = (struct csf_keys){0};
   CSF_TRY(csf_schema_import(schema, allocator, NULL, &keys->schema, err));
   csf_arena_init(&keys->arena, allocator);

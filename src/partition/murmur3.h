@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Murmur3_x86_32 as Spark uses it (docs/formats/partitioning.md): the primitives, and the kernels over runs of rows with one variant
- * for each instruction set. All hashes are running ones: seeds[i] is what row i is at, h[i] what it becomes; seeds may be h.
+ * Murmur3_x86_32 as Spark uses it (docs/formats/partitioning.md): the primitives, and the kernels over runs of rows with one
+ * variant for each instruction set. All hashes are running ones: seeds[i] is what row i is at, h[i] what it becomes; seeds may
+ * be h.
  */
 #ifndef CSF_PARTITION_MURMUR3_H
 #define CSF_PARTITION_MURMUR3_H
@@ -55,7 +56,8 @@ static inline uint64_t csf_double_bits(uint64_t bits, bool one_nan) {
   return one_nan && (bits & INT64_MAX) > 0x7ff0000000000000u ? 0x7ff8000000000000u : bits;
 }
 
-/* Rows of a column: row i is valid when bit `bit` + i of validity is set; validity NULL = all are. Invalid rows keep their seed. */
+/* Rows of a column: row i is valid when bit `bit` + i of validity is set; validity NULL = all are. Invalid rows keep their
+ * seed. */
 struct csf_rows {
   const uint8_t *validity;
   int64_t bit;
@@ -67,8 +69,8 @@ static inline bool csf_rows_valid(const struct csf_rows *rows, size_t i) {
 }
 
 /*
- * Strings: row i is data[begin[i] .. stop[i]), all within data[0 .. end) and end <= 2^31 - 1 (so that they can be gathered). begin and stop are
- * 32-bit numbers at any address; the offsets of an Arrow array are both, one apart.
+ * Strings: row i is data[begin[i] .. stop[i]), all within data[0 .. end) and end <= 2^31 - 1 (so that they can be gathered).
+ * begin and stop are 32-bit numbers at any address; the offsets of an Arrow array are both, one apart.
  */
 struct csf_strings {
   const uint8_t *data;
@@ -88,16 +90,18 @@ static inline struct csf_strings csf_strings_from(const struct csf_strings *stri
 }
 
 /*
- * A divisor n of 1 .. 2^31 - 1 made ready for Spark's pmod of any hash without a division. Spark's pmod is the mathematical, floored one.
+ * A divisor n of 1 .. 2^31 - 1 made ready for Spark's pmod of any hash without a division. Spark's pmod is the mathematical,
+ * floored one.
  *
  * Granlund and Montgomery's scheme for signed numbers: with l = max(1, ceil(log2 n)) and M = floor(2^(31 + l) / n) + 1,
- * q = floor(M h / 2^(31 + l)). Why: M n = 2^(31 + l) + e with 1 <= e <= n <= 2^l, so M / 2^(31 + l) exceeds 1 / n by e / (n 2^(31 + l)).
- * - h >= 0: M h / 2^(31 + l) exceeds h / n by less than e / (n 2^l) <= 1 / n, and h / n lies at least 1 / n below the next whole number: q is
- *   floor(h / n), and h - q n the remainder.
- * - h < 0, -h = k n + t with 0 <= t < n: -h M / 2^(31 + l) exceeds k + t / n by more than 0 and by at most 1 / n, so it lies in (k, k + 1],
- *   and q = -(k + 1). Then h - q n = n - t: the floored remainder, but n in place of 0. As unsigned numbers, the smaller of
- *   r and r - n mends that and leaves all others.
- * M lies in (2^31, 2^32], so multiplier = M - 2^32 fits 32 bits, and floor(M h / 2^32) = h + floor(multiplier h / 2^32), in 32 bits too.
+ * q = floor(M h / 2^(31 + l)). Why: M n = 2^(31 + l) + e with 1 <= e <= n <= 2^l, so M / 2^(31 + l) exceeds 1 / n by e / (n
+ * 2^(31 + l)).
+ * - h >= 0: M h / 2^(31 + l) exceeds h / n by less than e / (n 2^l) <= 1 / n, and h / n lies at least 1 / n below the next
+ * whole number: q is floor(h / n), and h - q n the remainder.
+ * - h < 0, -h = k n + t with 0 <= t < n: -h M / 2^(31 + l) exceeds k + t / n by more than 0 and by at most 1 / n, so it lies in
+ * (k, k + 1], and q = -(k + 1). Then h - q n = n - t: the floored remainder, but n in place of 0. As unsigned numbers, the
+ * smaller of r and r - n mends that and leaves all others. M lies in (2^31, 2^32], so multiplier = M - 2^32 fits 32 bits, and
+ * floor(M h / 2^32) = h + floor(multiplier h / 2^32), in 32 bits too.
  */
 struct csf_divisor {
   uint32_t n;
@@ -109,7 +113,8 @@ struct csf_divisor csf_divisor_of(uint32_t n);
 
 static inline uint32_t csf_pmod(uint32_t hash, const struct csf_divisor *by) {
   int32_t h = (int32_t)hash;
-  int32_t q = (h + (int32_t)((int64_t)by->multiplier * h >> 32)) >> by->shift;
+  uint32_t high = (uint32_t)((int64_t)by->multiplier * h >> 32);
+  int32_t q = (int32_t)(hash + high) >> by->shift; /* n = 1 wraps, and is right all the same */
   uint32_t r = hash - (uint32_t)q * by->n;
   return r < by->n ? r : r - by->n;
 }
@@ -122,9 +127,11 @@ static inline uint32_t csf_range_fault(int32_t id, uint32_t limit) {
 /* One variant of each kernel. values may stand at any address. */
 struct csf_murmur3 {
   const char *name;
-  void (*ints)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h);  /* 4 bytes, csf_hash_int */
-  void (*longs)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h); /* 8 bytes, csf_hash_long */
-  void (*decimals)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h); /* low 8 of 16 bytes, so */
+  void (*ints)(const void *values, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h); /* 4 bytes, csf_hash_int */
+  void (*longs)(const void *values, const struct csf_rows *rows, const uint32_t *seeds,
+                uint32_t *h); /* 8 bytes, csf_hash_long */
+  void (*decimals)(const void *values, const struct csf_rows *rows, const uint32_t *seeds,
+                   uint32_t *h); /* low 8 of 16 bytes, so */
   void (*floats)(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h);
   void (*doubles)(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h);
   void (*strings)(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h);

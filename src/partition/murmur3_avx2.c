@@ -36,7 +36,8 @@ INLINE_AVX2 __m256i hash_int(__m256i value, __m256i h) {
   return mix_end(mix_h1(h, value), _mm256_set1_epi32(4));
 }
 
-/* Sixty-four-bit values 0-3 and 4-7. Their halves come apart by lanes of 128 bits as 0 1 4 5 2 3 6 7; the middle pairs change places. */
+/* Sixty-four-bit values 0-3 and 4-7. Their halves come apart by lanes of 128 bits as 0 1 4 5 2 3 6 7; the middle pairs change
+ * places. */
 INLINE_AVX2 __m256i hash_long(__m256i a, __m256i b, __m256i h) {
   __m256 fa = _mm256_castsi256_ps(a), fb = _mm256_castsi256_ps(b);
   __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(fa, fb, 0x88));
@@ -118,7 +119,8 @@ INLINE_AVX2 __m256i float_bits(__m256i bits, bool one_nan) {
   __m256 value = _mm256_castsi256_ps(bits);
   bits = _mm256_andnot_si256(_mm256_castps_si256(_mm256_cmp_ps(value, _mm256_setzero_ps(), _CMP_EQ_OQ)), bits);
   if (!one_nan) return bits;
-  return _mm256_blendv_epi8(bits, _mm256_set1_epi32(0x7fc00000), _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)));
+  return _mm256_blendv_epi8(bits, _mm256_set1_epi32(0x7fc00000),
+                            _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)));
 }
 
 INLINE_AVX2 __m256i double_bits(__m256i bits, bool one_nan) {
@@ -129,7 +131,8 @@ INLINE_AVX2 __m256i double_bits(__m256i bits, bool one_nan) {
   return _mm256_blendv_epi8(bits, nan, _mm256_castpd_si256(_mm256_cmp_pd(value, value, _CMP_UNORD_Q)));
 }
 
-AVX2 static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
+AVX2 static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds,
+                             uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
@@ -140,7 +143,8 @@ AVX2 static void hash_floats(const void *values, const struct csf_rows *rows, bo
   csf_murmur3_scalar.floats(place + 4 * i, &rest, one_nan, seeds + i, h + i);
 }
 
-AVX2 static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
+AVX2 static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds,
+                              uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
@@ -190,10 +194,11 @@ INLINE_AVX2 uint32_t largest_of(__m256i value) {
 }
 
 /*
- * Eight strings side by side. The last bytes of a string are read as a word, up to three bytes past the string: where that could pass
- * the end of all data, and where a string is long, the eight go one by one.
+ * Eight strings side by side. The last bytes of a string are read as a word, up to three bytes past the string: where that
+ * could pass the end of all data, and where a string is long, the eight go one by one.
  */
-AVX2 static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
+AVX2 static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds,
+                              uint32_t *h) {
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) {
     __m256i begin = load(strings->begin + 4 * i), stop = load(strings->stop + 4 * i), old = load(seeds + i);

@@ -63,8 +63,7 @@ INLINE_AVX512 __mmask16 valid_rest(const struct csf_rows *rows, size_t i) {
   return (__mmask16)bits;
 }
 
-INLINE_AVX512 void ints_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, const uint32_t *seeds,
-                            uint32_t *h) {
+INLINE_AVX512 void ints_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, const uint32_t *seeds, uint32_t *h) {
   __m512i value = _mm512_maskz_loadu_epi32(exist, place);
   __m512i seed = _mm512_maskz_loadu_epi32(exist, seeds);
   _mm512_mask_storeu_epi32(h, exist, _mm512_mask_mov_epi32(seed, valid, hash_int(value, seed)));
@@ -81,8 +80,7 @@ AVX512 static void hash_ints(const void *values, const struct csf_rows *rows, co
   if (i < rows->n) ints_at(place + 4 * i, exist_rest(rows->n - i), valid_rest(rows, i), seeds + i, h + i);
 }
 
-INLINE_AVX512 void longs_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, const uint32_t *seeds,
-                            uint32_t *h) {
+INLINE_AVX512 void longs_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, const uint32_t *seeds, uint32_t *h) {
   __m512i a = _mm512_maskz_loadu_epi64((__mmask8)exist, place);
   __m512i b = _mm512_maskz_loadu_epi64((__mmask8)(exist >> 8), place + 64);
   __m512i seed = _mm512_maskz_loadu_epi32(exist, seeds);
@@ -132,29 +130,31 @@ INLINE_AVX512 __m512i double_bits(__m512i bits, bool one_nan) {
   return _mm512_mask_mov_epi64(bits, _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q), _mm512_set1_epi64(0x7ff8000000000000));
 }
 
-INLINE_AVX512 void floats_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, bool one_nan,
-                              const uint32_t *seeds, uint32_t *h) {
+INLINE_AVX512 void floats_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, bool one_nan, const uint32_t *seeds,
+                             uint32_t *h) {
   __m512i value = float_bits(_mm512_maskz_loadu_epi32(exist, place), one_nan);
   __m512i seed = _mm512_maskz_loadu_epi32(exist, seeds);
   _mm512_mask_storeu_epi32(h, exist, _mm512_mask_mov_epi32(seed, valid, hash_int(value, seed)));
 }
 
-AVX512 static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
+AVX512 static void hash_floats(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds,
+                               uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) floats_at(place + 4 * i, 0xffff, valid_at(rows, i), one_nan, seeds + i, h + i);
   if (i < rows->n) floats_at(place + 4 * i, exist_rest(rows->n - i), valid_rest(rows, i), one_nan, seeds + i, h + i);
 }
 
-INLINE_AVX512 void doubles_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, bool one_nan,
-                              const uint32_t *seeds, uint32_t *h) {
+INLINE_AVX512 void doubles_at(const uint8_t *place, __mmask16 exist, __mmask16 valid, bool one_nan, const uint32_t *seeds,
+                              uint32_t *h) {
   __m512i a = double_bits(_mm512_maskz_loadu_epi64((__mmask8)exist, place), one_nan);
   __m512i b = double_bits(_mm512_maskz_loadu_epi64((__mmask8)(exist >> 8), place + 64), one_nan);
   __m512i seed = _mm512_maskz_loadu_epi32(exist, seeds);
   _mm512_mask_storeu_epi32(h, exist, _mm512_mask_mov_epi32(seed, valid, hash_long(a, b, seed)));
 }
 
-AVX512 static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds, uint32_t *h) {
+AVX512 static void hash_doubles(const void *values, const struct csf_rows *rows, bool one_nan, const uint32_t *seeds,
+                                uint32_t *h) {
   const uint8_t *place = values;
   size_t i = 0;
   for (; i + LANES <= rows->n; i += LANES) doubles_at(place + 8 * i, 0xffff, valid_at(rows, i), one_nan, seeds + i, h + i);
@@ -192,13 +192,15 @@ INLINE_AVX512 __m512i hash_tails(const uint8_t *data, __m512i begin, __m512i siz
 }
 
 /*
- * Sixteen strings side by side; null rows count as empty. The last bytes of a string are read as a word, up to three bytes past the
- * string: where that could pass the end of all data, and where a string is long, the sixteen go one by one.
+ * Sixteen strings side by side; null rows count as empty. The last bytes of a string are read as a word, up to three bytes past
+ * the string: where that could pass the end of all data, and where a string is long, the sixteen go one by one.
  */
-AVX512 static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds, uint32_t *h) {
+AVX512 static void hash_strings(const struct csf_strings *strings, const struct csf_rows *rows, const uint32_t *seeds,
+                                uint32_t *h) {
   for (size_t i = 0; i < rows->n; i += LANES) {
     __mmask16 mask = rows->n - i >= LANES ? valid_at(rows, i) : valid_rest(rows, i);
-    __m512i begin = _mm512_maskz_loadu_epi32(mask, strings->begin + 4 * i), stop = _mm512_maskz_loadu_epi32(mask, strings->stop + 4 * i);
+    __m512i begin = _mm512_maskz_loadu_epi32(mask, strings->begin + 4 * i),
+            stop = _mm512_maskz_loadu_epi32(mask, strings->stop + 4 * i);
     __m512i size = _mm512_sub_epi32(stop, begin);
     uint32_t longest = _mm512_reduce_max_epu32(size), last = _mm512_reduce_max_epu32(stop);
     if (longest > LONGEST || (size_t)last + 3 > strings->end) {

@@ -23,7 +23,7 @@ struct colshuf_partitioner {
   struct csf_buffer scratch;
   struct csf_row_sorter sorter;
   struct csf_range *range; /* NULL: one partition */
-  uint32_t position; /* round robin: of the last row dealt out; wraps as Spark's int does */
+  uint32_t position;       /* round robin: of the last row dealt out; wraps as Spark's int does */
 };
 
 static enum colshuf_status check_options(const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
@@ -43,13 +43,15 @@ static enum colshuf_status check_options(const struct colshuf_partitioner_option
 }
 
 /* The keys of the options as column numbers, in out (size n_keys, freed by the caller). */
-static enum colshuf_status key_columns(struct colshuf_partitioner *partitioner, const struct colshuf_partitioner_options *options,
-                                       enum csf_use use, const struct ArrowSchema *schema, struct colshuf_error *err) {
+static enum colshuf_status key_columns(struct colshuf_partitioner *partitioner,
+                                       const struct colshuf_partitioner_options *options, enum csf_use use,
+                                       const struct ArrowSchema *schema, struct colshuf_error *err) {
   size_t size = (size_t)options->n_keys * sizeof(int32_t) + 1;
   int32_t *columns = csf_alloc(&partitioner->allocator, size);
   if (columns == NULL) return csf_fail_memory(err, size);
   for (int32_t i = 0; i < options->n_keys; i++) columns[i] = options->keys[i].column;
-  enum colshuf_status status = csf_keys_init(&partitioner->keys, schema, columns, options->n_keys, use, &partitioner->allocator, err);
+  enum colshuf_status status =
+      csf_keys_init(&partitioner->keys, schema, columns, options->n_keys, use, &partitioner->allocator, err);
   csf_free(&partitioner->allocator, columns, size);
   return status;
 }
@@ -93,8 +95,10 @@ static enum colshuf_status init(struct colshuf_partitioner *partitioner, const s
                                 const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
   switch (options->kind) {
     case COLSHUF_PARTITION_SINGLE:
-      if (options->n_partitions == 1) return csf_keys_init(&partitioner->keys, schema, NULL, 0, CSF_USE_ROW, &partitioner->allocator, err);
-      return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a single partition was asked for, and %d partitions", options->n_partitions);
+      if (options->n_partitions == 1)
+        return csf_keys_init(&partitioner->keys, schema, NULL, 0, CSF_USE_ROW, &partitioner->allocator, err);
+      return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a single partition was asked for, and %d partitions",
+                      options->n_partitions);
     case COLSHUF_PARTITION_HASH:
       partitioner->by_hash = true;
       return key_columns(partitioner, options, options->allow_map_keys ? CSF_USE_HASH_WITH_MAPS : CSF_USE_HASH, schema, err);
@@ -111,7 +115,8 @@ static enum colshuf_status init(struct colshuf_partitioner *partitioner, const s
 
 enum colshuf_status colshuf_partitioner_new(const struct ArrowSchema *schema, const struct colshuf_partitioner_options *options,
                                             struct colshuf_partitioner **out, struct colshuf_error *err) {
-  if (schema == NULL || options == NULL || out == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "schema, options and out are needed");
+  if (schema == NULL || options == NULL || out == NULL)
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "schema, options and out are needed");
   CSF_TRY(check_options(options, err));
   struct colshuf_allocator allocator = csf_allocator(&options->allocator);
   struct colshuf_partitioner *partitioner = csf_alloc_zero(&allocator, sizeof *partitioner);
@@ -143,7 +148,8 @@ void colshuf_partitioner_free(struct colshuf_partitioner *partitioner) {
 }
 
 /* With one partition no column is looked at. */
-static enum colshuf_status ids_by_hash(struct colshuf_partitioner *partitioner, int64_t n_rows, int32_t *ids, struct colshuf_error *err) {
+static enum colshuf_status ids_by_hash(struct colshuf_partitioner *partitioner, int64_t n_rows, int32_t *ids,
+                                       struct colshuf_error *err) {
   const struct csf_keys *keys = &partitioner->keys;
   if (partitioner->n_partitions == 1) {
     memset(ids, 0, (size_t)n_rows * sizeof *ids);
@@ -175,15 +181,18 @@ static enum colshuf_status ids_round_robin(struct colshuf_partitioner *partition
 static enum colshuf_status fail_id(const struct colshuf_partitioner *partitioner, int64_t row, struct colshuf_error *err) {
   const struct csf_column *column = &partitioner->keys.columns[0];
   if (!csf_column_valid(column, row)) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %" PRId64 ": the partition id in column \"%s\" is null", row, column->field->name);
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %" PRId64 ": the partition id in column \"%s\" is null", row,
+                    column->field->name);
   }
   int64_t id = csf_column_integer(column, row);
   if (!column->is_signed && id < 0) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %" PRId64 ": partition id %" PRIu64 " in column \"%s\", but there are %d partitions",
-                    row, (uint64_t)id, column->field->name, partitioner->n_partitions);
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT,
+                    "row %" PRId64 ": partition id %" PRIu64 " in column \"%s\", but there are %d partitions", row,
+                    (uint64_t)id, column->field->name, partitioner->n_partitions);
   }
-  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %" PRId64 ": partition id %" PRId64 " in column \"%s\", but there are %d partitions", row,
-                  id, column->field->name, partitioner->n_partitions);
+  return csf_fail(err, COLSHUF_INVALID_ARGUMENT,
+                  "row %" PRId64 ": partition id %" PRId64 " in column \"%s\", but there are %d partitions", row, id,
+                  column->field->name, partitioner->n_partitions);
 }
 
 static enum colshuf_status ids_given(const struct colshuf_partitioner *partitioner, int64_t n_rows, int32_t *ids,
@@ -197,8 +206,8 @@ static enum colshuf_status ids_given(const struct colshuf_partitioner *partition
   return COLSHUF_OK;
 }
 
-enum colshuf_status colshuf_partitioner_ids(struct colshuf_partitioner *partitioner, const struct ArrowArray *batch, int32_t *ids,
-                                            struct colshuf_error *err) {
+enum colshuf_status colshuf_partitioner_ids(struct colshuf_partitioner *partitioner, const struct ArrowArray *batch,
+                                            int32_t *ids, struct colshuf_error *err) {
   CSF_TRY(csf_keys_bind(&partitioner->keys, batch, err));
   if (partitioner->by_hash) return ids_by_hash(partitioner, batch->length, ids, err);
   if (partitioner->kind == COLSHUF_PARTITION_ROUND_ROBIN) return ids_round_robin(partitioner, batch->length, ids, err);
@@ -221,7 +230,8 @@ enum colshuf_status colshuf_murmur3(const struct ArrowSchema *schema, const stru
   csf_buffer_init(&scratch, &allocator);
   enum colshuf_status status = csf_keys_bind(&keys, batch, err);
   if (status == COLSHUF_OK) {
-    status = csf_hash_columns(keys.columns, n_columns, batch->length, (uint32_t)seed, rules, NULL, &scratch, (uint32_t *)hashes, err);
+    status = csf_hash_columns(keys.columns, n_columns, batch->length, (uint32_t)seed, rules, NULL, &scratch, (uint32_t *)hashes,
+                              err);
   }
   csf_buffer_clear(&scratch);
   csf_keys_clear(&keys);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row is first placed by its first key alone, made a 64-bit number that orders as the key does (compare.h). Where that number says all
- * there is to say (one key, of a fixed width), the place is the answer. Otherwise the bounds that share the number are searched by
- * comparing whole rows; most rows meet none. Rows and bounds whose first key is null stand apart: at one end, whatever the others are.
+ * A row is first placed by its first key alone, made a 64-bit number that orders as the key does (compare.h). Where that number
+ * says all there is to say (one key, of a fixed width), the place is the answer. Otherwise the bounds that share the number are
+ * searched by comparing whole rows; most rows meet none. Rows and bounds whose first key is null stand apart: at one end,
+ * whatever the others are.
  */
 #include "partition/range.h"
 
@@ -27,7 +28,8 @@ struct csf_range {
   struct csf_search search;   /* over their numbers */
 };
 
-static enum colshuf_status check_field(const struct csf_field *key, const struct csf_field *bound, int32_t i, struct colshuf_error *err) {
+static enum colshuf_status check_field(const struct csf_field *key, const struct csf_field *bound, int32_t i,
+                                       struct colshuf_error *err) {
   unsigned overlook = CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA | CSF_MATCH_DICTIONARY;
   if (csf_field_equal(key, bound, overlook)) return COLSHUF_OK;
   char key_type[256], bound_type[256];
@@ -36,9 +38,11 @@ static enum colshuf_status check_field(const struct csf_field *key, const struct
   return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "key %d is %s, but its bounds are %s", i, key_type, bound_type);
 }
 
-static enum colshuf_status check_bounds_schema(const struct csf_keys *keys, const struct csf_keys *bounds, struct colshuf_error *err) {
+static enum colshuf_status check_bounds_schema(const struct csf_keys *keys, const struct csf_keys *bounds,
+                                               struct colshuf_error *err) {
   if (bounds->n_columns != keys->n_columns) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "the bounds have %d columns, but there are %d keys", bounds->n_columns, keys->n_columns);
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "the bounds have %d columns, but there are %d keys", bounds->n_columns,
+                    keys->n_columns);
   }
   for (int32_t i = 0; i < keys->n_columns; i++) CSF_TRY(check_field(keys->columns[i].field, bounds->columns[i].field, i, err));
   return COLSHUF_OK;
@@ -96,8 +100,8 @@ static enum colshuf_status number_bounds(struct csf_range *range, struct colshuf
   return COLSHUF_OK;
 }
 
-static enum colshuf_status init(struct csf_range *range, const struct csf_keys *keys, const struct colshuf_partitioner_options *options,
-                                struct colshuf_error *err) {
+static enum colshuf_status init(struct csf_range *range, const struct csf_keys *keys,
+                                const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
   size_t size = (size_t)keys->n_columns * sizeof *range->orders;
   range->orders = csf_alloc(&range->allocator, size);
   if (range->orders == NULL) return csf_fail_memory(err, size);
@@ -109,15 +113,16 @@ static enum colshuf_status init(struct csf_range *range, const struct csf_keys *
   CSF_TRY(check_bounds_schema(keys, &range->bounds, err));
   CSF_TRY(copy_bounds(range, options->bounds, err));
   if (range->n_bounds >= options->n_partitions) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId64 " bounds make %" PRId64 " partitions, but there are %d", range->n_bounds,
-                    range->n_bounds + 1, options->n_partitions);
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId64 " bounds make %" PRId64 " partitions, but there are %d",
+                    range->n_bounds, range->n_bounds + 1, options->n_partitions);
   }
   CSF_TRY(check_order(range, err));
   return number_bounds(range, err);
 }
 
 enum colshuf_status csf_range_new(const struct csf_keys *keys, const struct colshuf_partitioner_options *options,
-                                  const struct colshuf_allocator *allocator, struct csf_range **out, struct colshuf_error *err) {
+                                  const struct colshuf_allocator *allocator, struct csf_range **out,
+                                  struct colshuf_error *err) {
   struct csf_range *range = csf_alloc_zero(allocator, sizeof *range);
   if (range == NULL) return csf_fail_memory(err, sizeof *range);
   range->allocator = *allocator;
@@ -158,8 +163,8 @@ static int64_t place_among(const struct csf_range *range, const struct csf_keys 
 }
 
 /* Places rows whose number is shared by bounds, from the first of those that number `places` found. */
-static void settle_ties(const struct csf_range *range, const struct csf_keys *keys, int64_t start, size_t n, const uint64_t *numbers,
-                        int32_t *places) {
+static void settle_ties(const struct csf_range *range, const struct csf_keys *keys, int64_t start, size_t n,
+                        const uint64_t *numbers, int32_t *places) {
   const struct csf_search *search = &range->search;
   for (size_t i = 0; i < n; i++) {
     size_t first = (size_t)places[i];

@@ -14,9 +14,9 @@ int32_t csf_random_below(struct csf_random *random, int32_t n); /* in [0, n), n 
 double csf_random_double(struct csf_random *random);            /* in [0, 1) */
 
 /*
- * order[0..n_rows) = the rows in the order in which Spark sorts them before dealing them out: by the hash of their UnsafeRow bytes as a
- * signed number, then by the bytes' count, then by the bytes. columns: all of the batch, bound. scratch is kept by the caller.
- * Errors: LIMIT, NO_MEMORY.
+ * order[0..n_rows) = the rows in the order in which Spark sorts them before dealing them out: by the hash of their UnsafeRow
+ * bytes as a signed number, then by the bytes' count, then by the bytes. columns: all of the batch, bound. scratch is kept by
+ * the caller. Errors: LIMIT, NO_MEMORY.
  */
 struct csf_row_sorter {
   struct csf_buffer entries;

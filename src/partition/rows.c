@@ -2,9 +2,9 @@
 /*
  * The rows of each partition by a stable counting sort: count, sum up, deal out.
  *
- * Counting is a chain through memory where rows in a row have one partition: each waits for the counter that the one before has just
- * written. TABLES tables of counters take turns. In dealing out, one cursor a partition keeps the fewest lines in use at a time, which is what
- * counts where partitions alternate; where they do not, whole runs are written at once.
+ * Counting is a chain through memory where rows in a row have one partition: each waits for the counter that the one before has
+ * just written. TABLES tables of counters take turns. In dealing out, one cursor a partition keeps the fewest lines in use at a
+ * time, which is what counts where partitions alternate; where they do not, whole runs are written at once.
  */
 #include "base/bytes.h"
 #include "colshuf/partition.h"
@@ -21,7 +21,8 @@ enum {
 static enum colshuf_status fail_ids(const int32_t *ids, uint32_t n_partitions, struct colshuf_error *err) {
   uint32_t row = 0;
   while ((uint32_t)ids[row] < n_partitions) row++;
-  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %u has partition id %d, but there are %u partitions", row, ids[row], n_partitions);
+  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "row %u has partition id %d, but there are %u partitions", row, ids[row],
+                  n_partitions);
 }
 
 static void count_in_tables(const int32_t *ids, size_t n_rows, uint32_t n, uint32_t *counts) {
@@ -70,7 +71,8 @@ static inline __attribute__((always_inline)) void deal_row(int32_t id, size_t ro
 #if defined(__x86_64__)
 __attribute__((target("prfchw")))
 #endif
-static void deal_rows(const int32_t *ids, size_t n_rows, uint32_t *next, uint32_t *rows) {
+static void
+deal_rows(const int32_t *ids, size_t n_rows, uint32_t *next, uint32_t *rows) {
   size_t i = 0;
   for (; n_rows - i >= 4; i += 4) {
     deal_row(ids[i], i, next, rows);
@@ -92,7 +94,8 @@ static void deal_runs(const int32_t *ids, uint32_t n_rows, uint32_t *next, uint3
   }
 }
 
-/* Counts become starts, each one place further on: next[p] = offsets[p + 1] walks from the start of p to its end as rows are dealt. */
+/* Counts become starts, each one place further on: next[p] = offsets[p + 1] walks from the start of p to its end as rows are
+ * dealt. */
 static void sum_up(uint32_t n_rows, uint32_t n, uint32_t *offsets) {
   uint32_t start = n_rows;
   for (size_t p = n; p > 0; p--) {
@@ -102,9 +105,10 @@ static void sum_up(uint32_t n_rows, uint32_t n, uint32_t *offsets) {
   offsets[0] = 0;
 }
 
-enum colshuf_status colshuf_partition_rows(const int32_t *ids, uint32_t n_rows, int32_t n_partitions, uint32_t *offsets, uint32_t *rows,
-                                           struct colshuf_error *err) {
-  if (n_partitions < 1) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there are %d partitions, at least 1 is needed", n_partitions);
+enum colshuf_status colshuf_partition_rows(const int32_t *ids, uint32_t n_rows, int32_t n_partitions, uint32_t *offsets,
+                                           uint32_t *rows, struct colshuf_error *err) {
+  if (n_partitions < 1)
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there are %d partitions, at least 1 is needed", n_partitions);
   uint32_t n = (uint32_t)n_partitions;
   if (!csf_murmur3_get()->in_range(ids, n_rows, n)) return fail_ids(ids, n, err);
   count(ids, n_rows, n, offsets);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds by sampling. Rows of the current input that enter its reservoir are copied out of their batch, as one piece for each batch; a slot of
- * the reservoir names its piece and row. What was displaced stays in the pieces until they are more than half waste. At the end of an
- * input the reservoir becomes one sample, in the order of its slots; bounds come from all samples sorted.
+ * Bounds by sampling. Rows of the current input that enter its reservoir are copied out of their batch, as one piece for each
+ * batch; a slot of the reservoir names its piece and row. What was displaced stays in the pieces until they are more than half
+ * waste. At the end of an input the reservoir becomes one sample, in the order of its slots; bounds come from all samples
+ * sorted.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,19 +35,19 @@ struct colshuf_bounds_sampler {
   int64_t reservoir_size;
   int64_t input;
   struct csf_random random;
-  struct csf_keys keys;           /* of the batches */
+  struct csf_keys keys;            /* of the batches */
   struct csf_schema *batch_schema; /* the key columns alone, as they come */
-  struct csf_schema *key_schema;  /* and without dictionaries: of pieces, samples and bounds */
-  struct csf_column *columns;     /* of key_schema, bound to the candidates at the end */
-  struct csf_buffer orders;       /* struct csf_order of each key */
-  bool failed;                    /* slots may name a piece that was never made */
-  int64_t n_seen;                 /* rows of the current input */
-  int64_t n_kept;                 /* rows in its pieces, displaced ones included */
-  struct csf_buffer slots;        /* struct slot */
-  struct csf_buffer touched;      /* int64_t: slots that took rows of the batch, some twice */
-  struct csf_buffer rows;         /* int64_t */
-  struct csf_buffer pieces;       /* struct ArrowArray */
-  struct csf_buffer samples;      /* struct sample */
+  struct csf_schema *key_schema;   /* and without dictionaries: of pieces, samples and bounds */
+  struct csf_column *columns;      /* of key_schema, bound to the candidates at the end */
+  struct csf_buffer orders;        /* struct csf_order of each key */
+  bool failed;                     /* slots may name a piece that was never made */
+  int64_t n_seen;                  /* rows of the current input */
+  int64_t n_kept;                  /* rows in its pieces, displaced ones included */
+  struct csf_buffer slots;         /* struct slot */
+  struct csf_buffer touched;       /* int64_t: slots that took rows of the batch, some twice */
+  struct csf_buffer rows;          /* int64_t */
+  struct csf_buffer pieces;        /* struct ArrowArray */
+  struct csf_buffer samples;       /* struct sample */
 };
 
 static struct slot *slots_of(const struct colshuf_bounds_sampler *sampler) {
@@ -130,7 +131,8 @@ static enum colshuf_status check_options(const struct colshuf_bounds_sampler_opt
   if (options->n_partitions < 1) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there are %d partitions, at least 1 is needed", options->n_partitions);
   }
-  if (options->n_keys < 1 || options->keys == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "bounds need at least 1 key");
+  if (options->n_keys < 1 || options->keys == NULL)
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "bounds need at least 1 key");
   if (options->sample_size < 0 || options->n_inputs < 0) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "sample_size is %" PRId64 ", n_inputs is %" PRId64, options->sample_size,
                     options->n_inputs);
@@ -146,9 +148,11 @@ static int64_t reservoir_size(const struct colshuf_bounds_sampler_options *optio
   return (int64_t)fmin(ceil(SPARK_OVERSAMPLING * sample / n_inputs), INT32_MAX);
 }
 
-enum colshuf_status colshuf_bounds_sampler_new(const struct ArrowSchema *schema, const struct colshuf_bounds_sampler_options *options,
+enum colshuf_status colshuf_bounds_sampler_new(const struct ArrowSchema *schema,
+                                               const struct colshuf_bounds_sampler_options *options,
                                                struct colshuf_bounds_sampler **out, struct colshuf_error *err) {
-  if (schema == NULL || options == NULL || out == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "schema, options and out are needed");
+  if (schema == NULL || options == NULL || out == NULL)
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "schema, options and out are needed");
   CSF_TRY(check_options(options, err));
   struct colshuf_allocator allocator = csf_allocator(&options->allocator);
   struct colshuf_bounds_sampler *sampler = csf_alloc_zero(&allocator, sizeof *sampler);
@@ -196,7 +200,8 @@ void colshuf_bounds_sampler_free(struct colshuf_bounds_sampler *sampler) {
 /* --- the reservoir --- */
 
 /* Puts a row of the batch into a slot, a new one or one that is taken. */
-static enum colshuf_status put_row(struct colshuf_bounds_sampler *sampler, int64_t slot, int64_t row, struct colshuf_error *err) {
+static enum colshuf_status put_row(struct colshuf_bounds_sampler *sampler, int64_t slot, int64_t row,
+                                   struct colshuf_error *err) {
   struct slot value = {-1, row};
   CSF_TRY(csf_buffer_append(&sampler->touched, &slot, sizeof slot, err));
   if (slot == count_of(&sampler->slots, sizeof value)) return csf_buffer_append(&sampler->slots, &value, sizeof value, err);
@@ -233,8 +238,8 @@ static enum colshuf_status number_rows(struct colshuf_bounds_sampler *sampler, s
 }
 
 /* The chosen rows of the key columns, without dictionaries: those of different batches could outgrow their indices together. */
-static enum colshuf_status take_rows(struct colshuf_bounds_sampler *sampler, const struct ArrowArray *keys, struct ArrowArray *out,
-                                     struct colshuf_error *err) {
+static enum colshuf_status take_rows(struct colshuf_bounds_sampler *sampler, const struct ArrowArray *keys,
+                                     struct ArrowArray *out, struct colshuf_error *err) {
   const struct csf_schema *schema = sampler->batch_schema;
   const int64_t *rows = (const int64_t *)(const void *)sampler->rows.data;
   int64_t n = count_of(&sampler->rows, sizeof *rows);
@@ -250,7 +255,8 @@ static enum colshuf_status take_rows(struct colshuf_bounds_sampler *sampler, con
 }
 
 /* Copies the chosen rows' keys out of the batch. */
-static enum colshuf_status keep_rows(struct colshuf_bounds_sampler *sampler, const struct ArrowArray *batch, struct colshuf_error *err) {
+static enum colshuf_status keep_rows(struct colshuf_bounds_sampler *sampler, const struct ArrowArray *batch,
+                                     struct colshuf_error *err) {
   int32_t n_keys = sampler->keys.n_columns;
   struct ArrowArray **children = csf_alloc(&sampler->allocator, (size_t)n_keys * sizeof *children);
   if (children == NULL) return csf_fail_memory(err, (size_t)n_keys * sizeof *children);
@@ -268,7 +274,8 @@ static enum colshuf_status keep_rows(struct colshuf_bounds_sampler *sampler, con
 }
 
 /* rows = where each slot's row is, pieces counted through; then all pieces in one. */
-static enum colshuf_status join_pieces(struct colshuf_bounds_sampler *sampler, struct ArrowArray *out, struct colshuf_error *err) {
+static enum colshuf_status join_pieces(struct colshuf_bounds_sampler *sampler, struct ArrowArray *out,
+                                       struct colshuf_error *err) {
   int64_t n = count_of(&sampler->pieces, sizeof(struct ArrowArray));
   size_t size = (size_t)n * (sizeof(void *) + 2 * sizeof(int64_t)) + 1;
   uint8_t *table = csf_alloc(&sampler->allocator, size);
@@ -297,7 +304,8 @@ static enum colshuf_status join_pieces(struct colshuf_bounds_sampler *sampler, s
 }
 
 /* The reservoir as one array, in the order of its slots. */
-static enum colshuf_status gather_slots(struct colshuf_bounds_sampler *sampler, struct ArrowArray *out, struct colshuf_error *err) {
+static enum colshuf_status gather_slots(struct colshuf_bounds_sampler *sampler, struct ArrowArray *out,
+                                        struct colshuf_error *err) {
   struct ArrowArray joined;
   CSF_TRY(join_pieces(sampler, &joined, err));
   const int64_t *rows = (const int64_t *)(const void *)sampler->rows.data;
@@ -326,7 +334,8 @@ static enum colshuf_status check_usable(const struct colshuf_bounds_sampler *sam
   return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "the sampler has failed before");
 }
 
-static enum colshuf_status add_rows(struct colshuf_bounds_sampler *sampler, const struct ArrowArray *batch, struct colshuf_error *err) {
+static enum colshuf_status add_rows(struct colshuf_bounds_sampler *sampler, const struct ArrowArray *batch,
+                                    struct colshuf_error *err) {
   CSF_TRY(choose_rows(sampler, batch->length, err));
   sampler->n_seen += batch->length;
   if (sampler->touched.size == 0) return COLSHUF_OK;
@@ -378,7 +387,8 @@ struct candidates {
 static int compare_candidates(void *ctx, uint32_t a, uint32_t b) {
   const struct candidates *candidates = ctx;
   const struct colshuf_bounds_sampler *sampler = candidates->sampler;
-  return csf_compare_rows(sampler->columns, a, sampler->columns, b, orders_of(sampler), sampler->keys.n_columns, sampler->rules);
+  return csf_compare_rows(sampler->columns, a, sampler->columns, b, orders_of(sampler), sampler->keys.n_columns,
+                          sampler->rules);
 }
 
 static enum colshuf_status join_samples(const struct colshuf_bounds_sampler *sampler, struct candidates *candidates,
@@ -396,13 +406,16 @@ static enum colshuf_status join_samples(const struct colshuf_bounds_sampler *sam
   }
   enum colshuf_status status;
   if (total > UINT32_MAX) status = csf_fail(err, COLSHUF_LIMIT, "%" PRId64 " sampled rows are too many to sort", total);
-  else status = csf_array_concat(&sampler->key_schema->root, arrays, starts, lengths, n, &sampler->allocator, &candidates->array, err);
+  else
+    status =
+        csf_array_concat(&sampler->key_schema->root, arrays, starts, lengths, n, &sampler->allocator, &candidates->array, err);
   csf_free(&sampler->allocator, table, size);
   candidates->n = (uint32_t)total;
   return status;
 }
 
-static enum colshuf_status sort_candidates(struct colshuf_bounds_sampler *sampler, struct candidates *candidates, struct colshuf_error *err) {
+static enum colshuf_status sort_candidates(struct colshuf_bounds_sampler *sampler, struct candidates *candidates,
+                                           struct colshuf_error *err) {
   size_t n = candidates->n;
   candidates->size = n * (sizeof(float) + 2 * sizeof(uint32_t)) + 1;
   candidates->weights = csf_alloc(&candidates->allocator, candidates->size);
@@ -414,7 +427,8 @@ static enum colshuf_status sort_candidates(struct colshuf_bounds_sampler *sample
   candidates->spare = candidates->order + n;
   size_t at = 0;
   for (int64_t i = 0; i < count_of(&sampler->samples, sizeof(struct sample)); i++) {
-    for (int64_t row = 0; row < samples_of(sampler)[i].array.length; row++) candidates->weights[at++] = samples_of(sampler)[i].weight;
+    for (int64_t row = 0; row < samples_of(sampler)[i].array.length; row++)
+      candidates->weights[at++] = samples_of(sampler)[i].weight;
   }
   for (uint32_t i = 0; i < candidates->n; i++) candidates->order[i] = i;
   csf_sort_by(candidates->order, candidates->spare, n, compare_candidates, candidates);
@@ -443,8 +457,8 @@ static int64_t pick_bounds(const struct colshuf_bounds_sampler *sampler, struct 
   return n;
 }
 
-static enum colshuf_status find_bounds(struct colshuf_bounds_sampler *sampler, struct candidates *candidates, struct ArrowArray *bounds,
-                                       struct colshuf_error *err) {
+static enum colshuf_status find_bounds(struct colshuf_bounds_sampler *sampler, struct candidates *candidates,
+                                       struct ArrowArray *bounds, struct colshuf_error *err) {
   CSF_TRY(join_samples(sampler, candidates, err));
   CSF_TRY(sort_candidates(sampler, candidates, err));
   CSF_TRY(csf_buffer_reserve(&sampler->rows, (size_t)n_ranges(sampler, candidates) * sizeof(int64_t) + 1, err));

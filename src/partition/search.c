@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bisection by halving steps: place += step when the number at the end of the step is still before the wanted one. Each step of one
- * search waits for the one before; LANES searches side by side fill the wait.
+ * Bisection by halving steps: place += step when the number at the end of the step is still before the wanted one. Each step of
+ * one search waits for the one before; LANES searches side by side fill the wait.
  */
 #include "partition/search.h"
 
@@ -29,8 +29,8 @@ static inline int32_t limited(size_t place, size_t n) {
   return (int32_t)(place < n ? place : n);
 }
 
-static inline __attribute__((always_inline)) void search_lanes(const struct csf_search *search, const uint64_t *wanted, size_t n,
-                                                               bool upper, int32_t *places) {
+static inline __attribute__((always_inline)) void search_lanes(const struct csf_search *search, const uint64_t *wanted,
+                                                               size_t n, bool upper, int32_t *places) {
   size_t at[LANES] = {0};
   for (size_t step = search->capacity / 2; step > 0; step /= 2) {
     for (size_t lane = 0; lane < n; lane++) {

@@ -14,7 +14,8 @@ static void insertion_sort(uint32_t *items, size_t n, csf_compare_fn *compare, v
   }
 }
 
-static void merge(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b, uint32_t *out, csf_compare_fn *compare, void *ctx) {
+static void merge(const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b, uint32_t *out, csf_compare_fn *compare,
+                  void *ctx) {
   size_t i = 0, j = 0;
   while (i < n_a && j < n_b) *out++ = compare(ctx, b[j], a[i]) < 0 ? b[j++] : a[i++];
   memcpy(out, a + i, (n_a - i) * sizeof *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * docs/formats/partitioning.md describes the layout. A row, nested or not, is: null bits (words of 64), one slot of 8 bytes for each
- * field, then what does not fit into a slot, each padded to 8. An array: its count, null bits, slots of the elements' own width, then the
- * same. Slots point with offsets from the start of the row or array they belong to.
+ * docs/formats/partitioning.md describes the layout. A row, nested or not, is: null bits (words of 64), one slot of 8 bytes for
+ * each field, then what does not fit into a slot, each padded to 8. An array: its count, null bits, slots of the elements' own
+ * width, then the same. Slots point with offsets from the start of the row or array they belong to.
  */
 #include "partition/unsafe_row.h"
 
@@ -30,17 +30,18 @@ static enum colshuf_status append_padded(struct csf_buffer *out, const uint8_t *
   return csf_buffer_append_zero(out, (size_t)csf_round_up(size, 8) - size, err);
 }
 
-static enum colshuf_status append_bytes(struct frame frame, size_t slot, const uint8_t *data, size_t size, struct csf_buffer *out,
-                                        struct colshuf_error *err) {
+static enum colshuf_status append_bytes(struct frame frame, size_t slot, const uint8_t *data, size_t size,
+                                        struct csf_buffer *out, struct colshuf_error *err) {
   size_t place = out->size;
   CSF_TRY(append_padded(out, data, size, err));
   point_slot(out, frame, slot, place, size);
   return COLSHUF_OK;
 }
 
-/* In a row a wide decimal always takes 16 bytes, so that it can be updated in place; even a null does. In an array it takes what it needs. */
-static enum colshuf_status append_decimal(const struct csf_column *column, int64_t row, struct frame frame, size_t slot, bool reserve,
-                                          struct csf_buffer *out, struct colshuf_error *err) {
+/* In a row a wide decimal always takes 16 bytes, so that it can be updated in place; even a null does. In an array it takes
+ * what it needs. */
+static enum colshuf_status append_decimal(const struct csf_column *column, int64_t row, struct frame frame, size_t slot,
+                                          bool reserve, struct csf_buffer *out, struct colshuf_error *err) {
   uint8_t bytes[CSF_DECIMAL_BYTES_MAX + 16] = {0};
   size_t size = csf_column_decimal_bytes(column, row, bytes);
   if (!reserve || size > 16) return append_bytes(frame, slot, bytes, size, out, err);
@@ -64,25 +65,37 @@ static enum colshuf_status append_calendar(const struct csf_column *column, int6
 /* The values that stand in a slot themselves. */
 static uint64_t slot_bits(const struct csf_column *column, int64_t row) {
   switch (column->kind) {
-    case CSF_KIND_BOOL: return csf_column_bool(column, row);
+    case CSF_KIND_BOOL:
+      return csf_column_bool(column, row);
     case CSF_KIND_INT:
-    case CSF_KIND_LONG: return (uint64_t)csf_column_integer(column, row);
-    case CSF_KIND_FLOAT: return csf_column_float(column, row);
-    case CSF_KIND_DOUBLE: return csf_column_double(column, row);
-    case CSF_KIND_DECIMAL_LONG: return (uint64_t)csf_column_decimal_long(column, row);
-    case CSF_KIND_DAY_TIME: return (uint64_t)csf_column_day_time(column, row);
-    default: return 0;
+    case CSF_KIND_LONG:
+      return (uint64_t)csf_column_integer(column, row);
+    case CSF_KIND_FLOAT:
+      return csf_column_float(column, row);
+    case CSF_KIND_DOUBLE:
+      return csf_column_double(column, row);
+    case CSF_KIND_DECIMAL_LONG:
+      return (uint64_t)csf_column_decimal_long(column, row);
+    case CSF_KIND_DAY_TIME:
+      return (uint64_t)csf_column_day_time(column, row);
+    default:
+      return 0;
   }
 }
 
 /* Bytes of a value in Spark: the width of an array's slot, and what of a row's slot is used (the rest is zero). */
 static size_t value_width(const struct csf_column *column) {
   switch (column->kind) {
-    case CSF_KIND_BOOL: return 1;
-    case CSF_KIND_INT: return column->is_signed ? (size_t)column->width : (size_t)column->width * 2;
-    case CSF_KIND_FLOAT: return 4;
-    case CSF_KIND_DICTIONARY: return value_width(&column->children[0]);
-    default: return 8;
+    case CSF_KIND_BOOL:
+      return 1;
+    case CSF_KIND_INT:
+      return column->is_signed ? (size_t)column->width : (size_t)column->width * 2;
+    case CSF_KIND_FLOAT:
+      return 4;
+    case CSF_KIND_DICTIONARY:
+      return value_width(&column->children[0]);
+    default:
+      return 8;
   }
 }
 
@@ -101,8 +114,8 @@ static bool resolve(const struct csf_column **column, int64_t *row) {
 }
 
 /* A null in a row keeps the room of the types that Spark updates in place. */
-static enum colshuf_status append_null_field(const struct csf_column *column, struct frame frame, size_t slot, struct csf_buffer *out,
-                                             struct colshuf_error *err) {
+static enum colshuf_status append_null_field(const struct csf_column *column, struct frame frame, size_t slot,
+                                             struct csf_buffer *out, struct colshuf_error *err) {
   while (column->kind == CSF_KIND_DICTIONARY) column = &column->children[0];
   if (column->kind != CSF_KIND_DECIMAL_WIDE && column->kind != CSF_KIND_CALENDAR) return COLSHUF_OK;
   size_t place = out->size;
@@ -132,8 +145,8 @@ static enum colshuf_status append_row(const struct csf_column *columns, int32_t 
   return COLSHUF_OK;
 }
 
-static enum colshuf_status append_element(const struct csf_column *column, int64_t row, struct frame frame, size_t width, int64_t i,
-                                          struct csf_buffer *out, struct colshuf_error *err) {
+static enum colshuf_status append_element(const struct csf_column *column, int64_t row, struct frame frame, size_t width,
+                                          int64_t i, struct csf_buffer *out, struct colshuf_error *err) {
   if (!resolve(&column, &row)) {
     set_null(out, frame.start + 8, i);
     return COLSHUF_OK;
@@ -156,7 +169,8 @@ static enum colshuf_status append_array(const struct csf_column *column, int64_t
 }
 
 /* The size of the keys' array, the keys, the values. */
-static enum colshuf_status append_map(const struct csf_column *column, int64_t row, struct csf_buffer *out, struct colshuf_error *err) {
+static enum colshuf_status append_map(const struct csf_column *column, int64_t row, struct csf_buffer *out,
+                                      struct colshuf_error *err) {
   int64_t from, to;
   csf_column_items(column, row, &from, &to);
   const struct csf_column *entries = &column->children[0];
@@ -167,7 +181,8 @@ static enum colshuf_status append_map(const struct csf_column *column, int64_t r
   return append_array(&entries->children[1], from, to, out, err);
 }
 
-static enum colshuf_status append_nested(const struct csf_column *column, int64_t row, struct csf_buffer *out, struct colshuf_error *err) {
+static enum colshuf_status append_nested(const struct csf_column *column, int64_t row, struct csf_buffer *out,
+                                         struct colshuf_error *err) {
   if (column->kind == CSF_KIND_STRUCT) return append_row(column->children, column->n_children, row, out, err);
   if (column->kind == CSF_KIND_MAP) return append_map(column, row, out, err);
   int64_t from, to;
@@ -201,13 +216,13 @@ static enum colshuf_status append_value(const struct csf_column *column, int64_t
   }
 }
 
-enum colshuf_status csf_unsafe_row_append(const struct csf_column *columns, int32_t n_columns, int64_t row, struct csf_buffer *out,
-                                          struct colshuf_error *err) {
+enum colshuf_status csf_unsafe_row_append(const struct csf_column *columns, int32_t n_columns, int64_t row,
+                                          struct csf_buffer *out, struct colshuf_error *err) {
   size_t start = out->size;
   CSF_TRY(append_row(columns, n_columns, row, out, err));
   if (out->size - start > INT32_MAX) {
-    return csf_fail(err, COLSHUF_LIMIT, "row %" PRId64 " has %zu bytes as a Spark row, which holds at most %d", row, out->size - start,
-                    INT32_MAX);
+    return csf_fail(err, COLSHUF_LIMIT, "row %" PRId64 " has %zu bytes as a Spark row, which holds at most %d", row,
+                    out->size - start, INT32_MAX);
   }
   return COLSHUF_OK;
 }

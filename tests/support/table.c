@@ -210,7 +210,7 @@ static void parse_text(const char **text, struct column *column) {
   expect(text, "'");
   struct csf_buffer *bytes = column->field->layout == CSF_LAYOUT_FIXED ? &column->values : &column->bytes;
   while (**text != '\'') {
-    uint8_t c = (uint8_t)*(*text)++;
+    uint8_t c = (uint8_t) * (*text)++;
     if (c == '\0') fail_at("a text does not end", *text - 1);
     if (c == '\\') c = parse_escape(text);
     put(bytes, &c, 1);
@@ -255,10 +255,17 @@ static void put_view(struct column *column, size_t begin) {
 static void put_null_value(struct column *column) {
   static const uint8_t zero[64];
   switch (column->field->layout) {
-    case CSF_LAYOUT_NULL: return;
-    case CSF_LAYOUT_BITS: put(&column->values, zero, 1); return;
-    case CSF_LAYOUT_FIXED: put(&column->values, zero, (size_t)column->field->width); return;
-    case CSF_LAYOUT_VIEW: put(&column->values, zero, 16); return;
+    case CSF_LAYOUT_NULL:
+      return;
+    case CSF_LAYOUT_BITS:
+      put(&column->values, zero, 1);
+      return;
+    case CSF_LAYOUT_FIXED:
+      put(&column->values, zero, (size_t)column->field->width);
+      return;
+    case CSF_LAYOUT_VIEW:
+      put(&column->values, zero, 16);
+      return;
     case CSF_LAYOUT_STRUCT:
     case CSF_LAYOUT_FIXED_LIST:
       for (int32_t i = 0; i < column->n_children; i++) {
@@ -267,7 +274,9 @@ static void put_null_value(struct column *column) {
         for (; n > 0; n--, null = "null") parse_value(&null, &column->children[i]);
       }
       return;
-    default: put_offset(column); return;
+    default:
+      put_offset(column);
+      return;
   }
 }
 
@@ -310,14 +319,23 @@ static void parse_valid(const char **text, struct column *column) {
     }
     case CSF_FLOAT16:
     case CSF_FLOAT32:
-    case CSF_FLOAT64: parse_float(text, column); return;
+    case CSF_FLOAT64:
+      parse_float(text, column);
+      return;
     case CSF_INTERVAL_DAY_TIME:
-    case CSF_INTERVAL_MONTH_DAY_NANO: parse_interval(text, column); return;
-    case CSF_FIXED_SIZE_BINARY: parse_text(text, column); return;
-    default: break;
+    case CSF_INTERVAL_MONTH_DAY_NANO:
+      parse_interval(text, column);
+      return;
+    case CSF_FIXED_SIZE_BINARY:
+      parse_text(text, column);
+      return;
+    default:
+      break;
   }
   switch (column->field->layout) {
-    case CSF_LAYOUT_FIXED: parse_integer(text, column); return;
+    case CSF_LAYOUT_FIXED:
+      parse_integer(text, column);
+      return;
     case CSF_LAYOUT_BINARY32:
     case CSF_LAYOUT_BINARY64:
       parse_text(text, column);
@@ -327,7 +345,9 @@ static void parse_valid(const char **text, struct column *column) {
       parse_text(text, column);
       put_view(column, begin);
       return;
-    default: parse_nested(text, column); return;
+    default:
+      parse_nested(text, column);
+      return;
   }
 }
 

@@ -10,7 +10,8 @@
 static const struct colshuf_key key_0 = {.column = 0};
 
 static struct colshuf_bounds_sampler_options sampler_options(int32_t n_partitions) {
-  return (struct colshuf_bounds_sampler_options){.allocator = test_heap, .n_partitions = n_partitions, .keys = &key_0, .n_keys = 1};
+  return (struct colshuf_bounds_sampler_options){
+      .allocator = test_heap, .n_partitions = n_partitions, .keys = &key_0, .n_keys = 1};
 }
 
 /* An int64 batch over the test's own memory. */
@@ -28,12 +29,17 @@ static const struct ArrowArray *numbers_of(struct numbers *numbers, const int64_
   *numbers = (struct numbers){.buffers = {NULL, values}};
   numbers->column = (struct ArrowArray){.length = n, .n_buffers = 2, .buffers = numbers->buffers, .release = keep};
   numbers->columns[0] = &numbers->column;
-  numbers->root = (struct ArrowArray){
-      .length = n, .n_buffers = 1, .buffers = numbers->no_buffer, .n_children = 1, .children = numbers->columns, .release = keep};
+  numbers->root = (struct ArrowArray){.length = n,
+                                      .n_buffers = 1,
+                                      .buffers = numbers->no_buffer,
+                                      .n_children = 1,
+                                      .children = numbers->columns,
+                                      .release = keep};
   return &numbers->root;
 }
 
-static struct colshuf_bounds_sampler *sampler_new(const struct ArrowSchema *schema, const struct colshuf_bounds_sampler_options *options) {
+static struct colshuf_bounds_sampler *sampler_new(const struct ArrowSchema *schema,
+                                                  const struct colshuf_bounds_sampler_options *options) {
   struct colshuf_error err;
   struct colshuf_bounds_sampler *sampler;
   REQUIRE_OK(colshuf_bounds_sampler_new(schema, options, &sampler, &err));
@@ -99,8 +105,8 @@ static void nothing_gives_no_bounds(void) {
 }
 
 /*
- * The same written as plainly as it can be: a reservoir of numbers for each input, the candidates sorted, a bound at each share of the
- * weights.
+ * The same written as plainly as it can be: a reservoir of numbers for each input, the candidates sorted, a bound at each share
+ * of the weights.
  */
 struct plain {
   int64_t keys[4096];
@@ -188,7 +194,8 @@ static void nans_do_not_break_the_order(void) {
   struct test_table table = test_table("float32", "");
   static float values[10000];
   static int32_t ids[10000];
-  for (int i = 0; i < 10000; i++) values[i] = test_random_below(&random, 2) ? __builtin_nanf("") : (float)test_random_below(&random, 1000);
+  for (int i = 0; i < 10000; i++)
+    values[i] = test_random_below(&random, 2) ? __builtin_nanf("") : (float)test_random_below(&random, 1000);
   struct numbers numbers;
   const struct ArrowArray *batch = numbers_of(&numbers, (const int64_t *)(const void *)values, 10000);
   struct colshuf_bounds_sampler_options options = sampler_options(9);
@@ -198,8 +205,13 @@ static void nans_do_not_break_the_order(void) {
   struct ArrowArray bounds;
   REQUIRE_OK(colshuf_bounds_sampler_finish(sampler, &schema, &bounds, &err));
   colshuf_bounds_sampler_free(sampler);
-  struct colshuf_partitioner_options range = {.allocator = test_heap, .kind = COLSHUF_PARTITION_RANGE, .n_partitions = 9, .keys = &key_0,
-                                              .n_keys = 1, .bounds_schema = &schema, .bounds = &bounds};
+  struct colshuf_partitioner_options range = {.allocator = test_heap,
+                                              .kind = COLSHUF_PARTITION_RANGE,
+                                              .n_partitions = 9,
+                                              .keys = &key_0,
+                                              .n_keys = 1,
+                                              .bounds_schema = &schema,
+                                              .bounds = &bounds};
   struct colshuf_partitioner *partitioner;
   REQUIRE_OK(colshuf_partitioner_new(&table.c_schema, &range, &partitioner, &err));
   REQUIRE_OK(colshuf_partitioner_ids(partitioner, batch, ids, &err));
@@ -222,8 +234,8 @@ static void nans_do_not_break_the_order(void) {
 static void bounds_of_every_type_can_be_given_to_a_partitioner(void) {
   struct colshuf_error err;
   struct test_random random = {61};
-  uint64_t refused = TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) | TEST_TYPE(CSF_RUN_END_ENCODED) | TEST_TYPE(CSF_MAP) |
-                     TEST_TYPE(CSF_INTERVAL_MONTH_DAY_NANO);
+  uint64_t refused = TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) | TEST_TYPE(CSF_RUN_END_ENCODED) |
+                     TEST_TYPE(CSF_MAP) | TEST_TYPE(CSF_INTERVAL_MONTH_DAY_NANO);
   for (int i = 0; i < test_cases(150); i++) {
     struct test_schema_options types = {.types = TEST_ALL_TYPES & ~refused, .n_columns = 2, .plain_names = true};
     struct csf_schema *schema = test_random_schema(&random, &types);
@@ -245,8 +257,13 @@ static void bounds_of_every_type_can_be_given_to_a_partitioner(void) {
     }
     REQUIRE_OK(colshuf_bounds_sampler_finish(sampler, &bounds_schema, &bounds, &err));
     colshuf_bounds_sampler_free(sampler);
-    struct colshuf_partitioner_options range = {.allocator = test_heap, .kind = COLSHUF_PARTITION_RANGE, .n_partitions = 20, .keys = keys,
-                                                .n_keys = 2, .bounds_schema = &bounds_schema, .bounds = &bounds};
+    struct colshuf_partitioner_options range = {.allocator = test_heap,
+                                                .kind = COLSHUF_PARTITION_RANGE,
+                                                .n_partitions = 20,
+                                                .keys = keys,
+                                                .n_keys = 2,
+                                                .bounds_schema = &bounds_schema,
+                                                .bounds = &bounds};
     struct colshuf_partitioner *partitioner;
     REQUIRE_OK(colshuf_partitioner_new(&c_schema, &range, &partitioner, &err));
     colshuf_partitioner_free(partitioner);

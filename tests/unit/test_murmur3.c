@@ -62,13 +62,27 @@ static void run_kernel(const struct csf_murmur3 *kernels, int kernel, const stru
   memset(h, 0x55, sizeof trial->before);
   if (trial->in_place) seeds = memcpy(h, trial->before, sizeof trial->before);
   switch (kernel) {
-    case 0: kernels->ints(trial->values, &trial->rows, seeds, h); return;
-    case 1: kernels->longs(trial->values, &trial->rows, seeds, h); return;
-    case 2: kernels->floats(trial->values, &trial->rows, true, seeds, h); return;
-    case 3: kernels->floats(trial->values, &trial->rows, false, seeds, h); return;
-    case 4: kernels->doubles(trial->values, &trial->rows, true, seeds, h); return;
-    case 5: kernels->decimals(trial->values, &trial->rows, seeds, h); return;
-    default: kernels->doubles(trial->values, &trial->rows, false, seeds, h); return;
+    case 0:
+      kernels->ints(trial->values, &trial->rows, seeds, h);
+      return;
+    case 1:
+      kernels->longs(trial->values, &trial->rows, seeds, h);
+      return;
+    case 2:
+      kernels->floats(trial->values, &trial->rows, true, seeds, h);
+      return;
+    case 3:
+      kernels->floats(trial->values, &trial->rows, false, seeds, h);
+      return;
+    case 4:
+      kernels->doubles(trial->values, &trial->rows, true, seeds, h);
+      return;
+    case 5:
+      kernels->decimals(trial->values, &trial->rows, seeds, h);
+      return;
+    default:
+      kernels->doubles(trial->values, &trial->rows, false, seeds, h);
+      return;
   }
 }
 
@@ -90,7 +104,8 @@ static uint64_t odd_value(struct test_random *random, size_t width) {
 /* pattern: 0 no bitmap, 1 all valid, 2 all null, 3 tenth null, 4 half null. */
 static void fill_validity(struct test_random *random, uint8_t *bits, size_t size, int pattern) {
   for (size_t i = 0; i < size * 8; i++) {
-    bool valid = pattern == 1 || (pattern == 3 && test_random_below(random, 10) > 0) || (pattern == 4 && test_random_below(random, 2) > 0);
+    bool valid = pattern == 1 || (pattern == 3 && test_random_below(random, 10) > 0) ||
+                 (pattern == 4 && test_random_below(random, 2) > 0);
     csf_bits_fill(bits, (int64_t)i, 1, valid);
   }
 }
@@ -101,7 +116,8 @@ static void compare_variants(int kernel, const struct trial *trial) {
   for (size_t v = 1; v < n_variants; v++) {
     run_kernel(variants[v], kernel, trial, h);
     if (memcmp(h, wanted, sizeof wanted) == 0) continue;
-    test_fail(__FILE__, __LINE__, "%s, kernel %d, %zu rows, bit %d", variants[v]->name, kernel, trial->rows.n, (int)trial->rows.bit);
+    test_fail(__FILE__, __LINE__, "%s, kernel %d, %zu rows, bit %d", variants[v]->name, kernel, trial->rows.n,
+              (int)trial->rows.bit);
     test_abandon();
   }
 }
@@ -136,7 +152,8 @@ static void variants_equal_scalar_for_fixed_widths(void) {
 }
 
 /* Strings whose bytes end with the page; lengths around each change of path, with gaps between them at times. */
-static void compare_strings(struct test_random *random, struct page_end *memory, size_t n, uint32_t longest, int pattern, uint8_t *bits) {
+static void compare_strings(struct test_random *random, struct page_end *memory, size_t n, uint32_t longest, int pattern,
+                            uint8_t *bits) {
   uint32_t begin[MAX_ROWS], stop[MAX_ROWS], wanted[MAX_ROWS], h[MAX_ROWS], before[MAX_ROWS], total = 0;
   for (size_t i = 0; i < n; i++) {
     begin[i] = total + (uint32_t)(test_random_below(random, 4) == 0);
@@ -153,7 +170,8 @@ static void compare_strings(struct test_random *random, struct page_end *memory,
   for (size_t v = 1; v < n_variants; v++) {
     memset(h, 0x55, sizeof h);
     variants[v]->strings(&strings, &rows, before, h);
-    if (memcmp(h, wanted, n * sizeof *h) != 0) test_fail(__FILE__, __LINE__, "%s, %zu strings of up to %u", variants[v]->name, n, longest);
+    if (memcmp(h, wanted, n * sizeof *h) != 0)
+      test_fail(__FILE__, __LINE__, "%s, %zu strings of up to %u", variants[v]->name, n, longest);
   }
 }
 
@@ -271,13 +289,9 @@ static void the_remainder_is_exact_without_a_division(void) {
 }
 
 static const struct test_case tests[] = {
-    TEST(the_textbook_tail_is_not_used),
-    TEST(tail_bytes_are_sign_extended),
-    TEST(the_best_variant_left_is_chosen),
-    TEST(variants_equal_scalar_for_fixed_widths),
-    TEST(variants_equal_scalar_for_strings),
-    TEST(ids_out_of_range_are_seen_at_every_place),
-    TEST(the_remainder_is_exact_at_every_length),
-    TEST(the_remainder_is_exact_without_a_division),
+    TEST(the_textbook_tail_is_not_used),          TEST(tail_bytes_are_sign_extended),
+    TEST(the_best_variant_left_is_chosen),        TEST(variants_equal_scalar_for_fixed_widths),
+    TEST(variants_equal_scalar_for_strings),      TEST(ids_out_of_range_are_seen_at_every_place),
+    TEST(the_remainder_is_exact_at_every_length), TEST(the_remainder_is_exact_without_a_division),
 };
 TEST_MAIN(tests)

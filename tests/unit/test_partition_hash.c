@@ -9,8 +9,8 @@
 #include "support/table.h"
 
 /* The hashes of columns of a table, all together or one by one. */
-static void hash_table(const struct test_table *table, const int32_t *columns, int32_t n_columns, int32_t seed, enum colshuf_rules rules,
-                       int32_t *hashes) {
+static void hash_table(const struct test_table *table, const int32_t *columns, int32_t n_columns, int32_t seed,
+                       enum colshuf_rules rules, int32_t *hashes) {
   struct colshuf_error err;
   REQUIRE_OK(colshuf_murmur3(&table->c_schema, &table->batch, columns, n_columns, seed, rules, hashes, &err));
 }
@@ -24,7 +24,8 @@ static void every_vector_is_reproduced(void) {
     for (int32_t c = 0; c < n_columns; c++) all[c] = c;
     for (int32_t c = 0; c < (vector->each ? n_columns : 1); c++) {
       hash_table(&table, all + c, vector->each ? 1 : n_columns, vector->seed, vector->rules, &hash);
-      if (hash != vector->hash) test_fail(__FILE__, __LINE__, "%s of %s is %d, not %d", vector->row, vector->types, hash, vector->hash);
+      if (hash != vector->hash)
+        test_fail(__FILE__, __LINE__, "%s of %s is %d, not %d", vector->row, vector->types, hash, vector->hash);
     }
     test_table_clear(&table);
   }
@@ -42,8 +43,10 @@ static void check_hashes(const char *types, const char *rows, enum colshuf_rules
 #define CHECK_HASHES(types, rows, rules, ...) check_hashes(types, rows, rules, (const int32_t[]){__VA_ARGS__})
 
 static void every_nan_hashes_as_the_canonical_one(void) {
-  CHECK_HASHES("float32", "x7fc00000 | xffc00000 | x7f800001 | x7fffffff", COLSHUF_RULES_SPARK, -349261430, -349261430, -349261430, -349261430);
-  CHECK_HASHES("float64", "x7ff8000000000000 | xfff8000000000000 | x7ff0000000000001", COLSHUF_RULES_SPARK, -1281358385, -1281358385, -1281358385);
+  CHECK_HASHES("float32", "x7fc00000 | xffc00000 | x7f800001 | x7fffffff", COLSHUF_RULES_SPARK, -349261430, -349261430,
+               -349261430, -349261430);
+  CHECK_HASHES("float64", "x7ff8000000000000 | xfff8000000000000 | x7ff0000000000001", COLSHUF_RULES_SPARK, -1281358385,
+               -1281358385, -1281358385);
 }
 
 static void comet_hashes_the_bits_of_a_nan(void) {
@@ -59,19 +62,18 @@ static void zeros_of_both_signs_hash_alike(void) {
 
 static void a_null_leaves_the_running_hash(void) {
   CHECK_HASHES("float32", "1.0 | null | -1.0", COLSHUF_RULES_SPARK, -466301895, 42, -603084565);
-  CHECK_HASHES("list<int32>", "[1 null] | [null 1] | [1] | [] | [null null] | null | [1 2]", COLSHUF_RULES_SPARK, -559580957, -559580957,
-               -559580957, 42, 42, 42, -222940379);
+  CHECK_HASHES("list<int32>", "[1 null] | [null 1] | [1] | [] | [null null] | null | [1 2]", COLSHUF_RULES_SPARK, -559580957,
+               -559580957, -559580957, 42, 42, 42, -222940379);
   CHECK_HASHES("null", "null | null", COLSHUF_RULES_SPARK, 42, 42);
   CHECK_HASHES("struct<int32, int32>", "{1 null} | null | {null 1}", COLSHUF_RULES_SPARK, -559580957, 42, -559580957);
 }
 
 static void a_dictionary_hashes_as_its_values(void) {
-  CHECK_HASHES("dictionary<int32, utf8>", "'hello' | 'bar' | null | 'hello' | ~", COLSHUF_RULES_SPARK, -1008564952, -1808790533, 42,
-               -1008564952, 42);
-  CHECK_HASHES("int32, dictionary<uint8, utf8>", "null 'hello' | null 'bar' | 1 null | 1 ~", COLSHUF_RULES_SPARK, -1008564952, -1808790533,
-               -559580957, -559580957);
-  CHECK_HASHES("list<dictionary<int8, int32>>", "[1 2] | [1] | [~]", COLSHUF_RULES_SPARK, -222940379,
-               -559580957, 42);
+  CHECK_HASHES("dictionary<int32, utf8>", "'hello' | 'bar' | null | 'hello' | ~", COLSHUF_RULES_SPARK, -1008564952, -1808790533,
+               42, -1008564952, 42);
+  CHECK_HASHES("int32, dictionary<uint8, utf8>", "null 'hello' | null 'bar' | 1 null | 1 ~", COLSHUF_RULES_SPARK, -1008564952,
+               -1808790533, -559580957, -559580957);
+  CHECK_HASHES("list<dictionary<int8, int32>>", "[1 2] | [1] | [~]", COLSHUF_RULES_SPARK, -222940379, -559580957, 42);
 }
 
 static void decimals_hash_as_longs_or_as_their_shortest_bytes(void) {
@@ -90,8 +92,9 @@ static void types_that_spark_lacks_hash_as_the_nearest_type(void) {
   CHECK_HASHES("uint32", "1 | 0", COLSHUF_RULES_SPARK, -1712319331, -1670924195);
   CHECK_HASHES("uint64", "123 | 0", COLSHUF_RULES_SPARK, -1536290115, -783713497);
   CHECK_HASHES("float16", "x3c00 | xbc00 | x8000 | xfe00", COLSHUF_RULES_SPARK, -466301895, -603084565, 933211791, -349261430);
-  CHECK_HASHES("time32(ms), time64(us), date64, duration(us)", "1 null null null | null 1 null null | null null 1 null | null null null 1",
-               COLSHUF_RULES_SPARK, -1712319331, -1712319331, -1712319331, -1712319331);
+  CHECK_HASHES("time32(ms), time64(us), date64, duration(us)",
+               "1 null null null | null 1 null null | null null 1 null | null null null 1", COLSHUF_RULES_SPARK, -1712319331,
+               -1712319331, -1712319331, -1712319331);
   CHECK_HASHES("large_utf8", "'hello' | ''", COLSHUF_RULES_SPARK, -1008564952, 142593372);
   CHECK_HASHES("utf8_view", "'hello' | '' | 'The quick brown fox'", COLSHUF_RULES_SPARK, -1008564952, 142593372, 1217302703);
   CHECK_HASHES("fixed_size_binary(3)", "'abc' | 'abc'", COLSHUF_RULES_SPARK, 1322437556, 1322437556);
@@ -102,8 +105,9 @@ static void types_that_spark_lacks_hash_as_the_nearest_type(void) {
 /* A row of a random array hashed by the kernels, against the value-by-value fold. */
 static void the_kernels_agree_with_the_fold_for_every_type(void) {
   struct test_random random = {11};
-  struct test_schema_options types = {.types = TEST_ALL_TYPES & ~(TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) |
-                                                                  TEST_TYPE(CSF_RUN_END_ENCODED)), .plain_names = true};
+  struct test_schema_options types = {
+      .types = TEST_ALL_TYPES & ~(TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) | TEST_TYPE(CSF_RUN_END_ENCODED)),
+      .plain_names = true};
   struct colshuf_error err;
   for (int i = 0; i < test_cases(400); i++) {
     struct csf_schema *schema = test_random_schema(&random, &types);
@@ -122,7 +126,8 @@ static void the_kernels_agree_with_the_fold_for_every_type(void) {
     for (int64_t row = 0; row < batch.length; row++) {
       uint32_t h = 42;
       for (int32_t c = 0; c < keys.n_columns; c++) h = csf_hash_value(&keys.columns[c], row, h, rules);
-      if ((int32_t)h != hashes[row]) test_fail(__FILE__, __LINE__, "case %d, row %" PRId64 ": %d, not %d", i, row, hashes[row], (int32_t)h);
+      if ((int32_t)h != hashes[row])
+        test_fail(__FILE__, __LINE__, "case %d, row %" PRId64 ": %d, not %d", i, row, hashes[row], (int32_t)h);
     }
     csf_keys_clear(&keys);
     c_schema.release(&c_schema);
@@ -133,7 +138,8 @@ static void the_kernels_agree_with_the_fold_for_every_type(void) {
 
 /* --- partition ids --- */
 
-static void check_ids(const struct test_table *table, const struct colshuf_partitioner_options *options, const int32_t *wanted) {
+static void check_ids(const struct test_table *table, const struct colshuf_partitioner_options *options,
+                      const int32_t *wanted) {
   struct colshuf_error err;
   struct colshuf_partitioner *partitioner;
   int32_t ids[1024];
@@ -265,7 +271,8 @@ static void unions_runs_and_collations_are_refused(void) {
   struct colshuf_partitioner_options options = hash_options(10);
   struct test_random random = {3};
   for (size_t i = 0; i < 3; i++) {
-    struct test_schema_options types = {.types = TEST_TYPE(refused[i]) | TEST_TYPE(CSF_INT32), .n_columns = 20, .no_dictionaries = true};
+    struct test_schema_options types = {
+        .types = TEST_TYPE(refused[i]) | TEST_TYPE(CSF_INT32), .n_columns = 20, .no_dictionaries = true};
     struct csf_schema *schema = test_random_schema(&random, &types);
     struct ArrowSchema c_schema;
     REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &c_schema, &err));
@@ -273,7 +280,8 @@ static void unions_runs_and_collations_are_refused(void) {
       struct colshuf_key key = {.column = c};
       options.keys = &key;
       bool is_refused = schema->root.children[c].type == refused[i];
-      CHECK_STATUS(colshuf_partitioner_new(&c_schema, &options, &partitioner, &err), is_refused ? COLSHUF_UNSUPPORTED : COLSHUF_OK);
+      CHECK_STATUS(colshuf_partitioner_new(&c_schema, &options, &partitioner, &err),
+                   is_refused ? COLSHUF_UNSUPPORTED : COLSHUF_OK);
       if (is_refused) CHECK_CONTAINS(err.message, csf_type_name(refused[i]));
       else colshuf_partitioner_free(partitioner);
     }
@@ -371,14 +379,16 @@ static enum colshuf_status hash_a_batch(void *ctx) {
 }
 
 static void a_refused_allocation_leaves_nothing_behind(void) {
-  struct test_table table = test_table("dictionary<int32, utf8>, struct<int32, list<int64>>", "'a' {1 [2]} | 'b' {3 [4]} | ^ null");
+  struct test_table table =
+      test_table("dictionary<int32, utf8>, struct<int32, list<int64>>", "'a' {1 [2]} | 'b' {3 [4]} | ^ null");
   CHECK(test_oom_sweep(hash_a_batch, &table) >= 4);
   test_table_clear(&table);
 }
 
 static void nothing_is_allocated_in_steady_state(void) {
   struct colshuf_error err;
-  struct test_table table = test_table("dictionary<int32, utf8>, struct<int32, list<int64>>", "'a' {1 [2]} | 'b' {3 [4]} | ^ null");
+  struct test_table table =
+      test_table("dictionary<int32, utf8>, struct<int32, list<int64>>", "'a' {1 [2]} | 'b' {3 [4]} | ^ null");
   struct colshuf_partitioner_options options = hash_options(10);
   struct colshuf_partitioner *partitioner;
   int32_t ids[8];

@@ -12,7 +12,8 @@
 
 enum { MAX_KEYS = 4 };
 
-/* How a range is asked for in these tests: the direction of up to four keys, "a" ascending, "d" descending, capital = nulls last. */
+/* How a range is asked for in these tests: the direction of up to four keys, "a" ascending, "d" descending, capital = nulls
+ * last. */
 struct request {
   const char *directions;
   enum colshuf_rules rules;
@@ -36,7 +37,8 @@ static struct colshuf_partitioner_options range_options(const struct request *re
                                               .bounds = &bounds->batch};
 }
 
-static void check_ranges(const char *types, const char *rows, const char *bounds, struct request request, const int32_t *wanted) {
+static void check_ranges(const char *types, const char *rows, const char *bounds, struct request request,
+                         const int32_t *wanted) {
   struct colshuf_error err;
   struct test_table table = test_table(types, rows), limits = test_table(types, bounds);
   struct colshuf_key keys[MAX_KEYS];
@@ -48,7 +50,8 @@ static void check_ranges(const char *types, const char *rows, const char *bounds
   REQUIRE_OK(colshuf_partitioner_new(&table.c_schema, &options, &partitioner, &err));
   REQUIRE_OK(colshuf_partitioner_ids(partitioner, &table.batch, ids, &err));
   for (int64_t i = 0; i < table.batch.length; i++) {
-    if (ids[i] != wanted[i]) test_fail(__FILE__, __LINE__, "row %" PRId64 " of %s between %s: %d, not %d", i, rows, bounds, ids[i], wanted[i]);
+    if (ids[i] != wanted[i])
+      test_fail(__FILE__, __LINE__, "row %" PRId64 " of %s between %s: %d, not %d", i, rows, bounds, ids[i], wanted[i]);
   }
   colshuf_partitioner_free(partitioner);
   test_table_clear(&limits);
@@ -56,15 +59,18 @@ static void check_ranges(const char *types, const char *rows, const char *bounds
 }
 #define SPARK(directions_) ((struct request){.directions = directions_})
 #define COMET(directions_) ((struct request){.directions = directions_, .rules = COLSHUF_RULES_COMET})
-#define CHECK_RANGES(types, rows, bounds, request, ...) check_ranges(types, rows, bounds, request, (const int32_t[]){__VA_ARGS__})
+#define CHECK_RANGES(types, rows, bounds, request, ...) \
+  check_ranges(types, rows, bounds, request, (const int32_t[]){__VA_ARGS__})
 
 static void a_key_equal_to_a_bound_goes_down_in_spark_and_up_in_comet(void) {
   CHECK_RANGES("int32", "9 | 10 | 11 | 20 | 21", "10 | 20", SPARK("a"), 0, 0, 1, 1, 2);
   CHECK_RANGES("int32", "9 | 10 | 11 | 20 | 21", "10 | 20", COMET("a"), 0, 1, 1, 2, 2);
   CHECK_RANGES("utf8", "'a' | 'b' | 'ba' | 'c'", "'b'", SPARK("a"), 0, 0, 1, 1);
   CHECK_RANGES("utf8", "'a' | 'b' | 'ba' | 'c'", "'b'", COMET("a"), 0, 1, 1, 1);
-  CHECK_RANGES("int64", "9223372036854775807 | -9223372036854775808", "-9223372036854775808 | 9223372036854775807", SPARK("a"), 1, 0);
-  CHECK_RANGES("int64", "9223372036854775807 | -9223372036854775808", "-9223372036854775808 | 9223372036854775807", COMET("a"), 2, 1);
+  CHECK_RANGES("int64", "9223372036854775807 | -9223372036854775808", "-9223372036854775808 | 9223372036854775807", SPARK("a"),
+               1, 0);
+  CHECK_RANGES("int64", "9223372036854775807 | -9223372036854775808", "-9223372036854775808 | 9223372036854775807", COMET("a"),
+               2, 1);
 }
 
 static void descending_partition_0_holds_the_first_rows(void) {
@@ -119,14 +125,16 @@ static void every_ordered_type_has_its_order(void) {
   CHECK_RANGES("date32, timestamp(us)", "1 5 | 1 6 | 2 0", "1 5", SPARK("aa"), 0, 1, 1);
   CHECK_RANGES("decimal128(10,2)", "-100 | 99 | 100 | 101", "100", SPARK("a"), 0, 0, 0, 1);
   CHECK_RANGES("decimal128(38,2)",
-               "-99999999999999999999999999999999999999 | -18446744073709551616 | -1 | 0 | 1 | 18446744073709551616 | 36893488147419103233",
+               "-99999999999999999999999999999999999999 | -18446744073709551616 | -1 | 0 | 1 | 18446744073709551616 | "
+               "36893488147419103233",
                "-18446744073709551616 | 0 | 36893488147419103232", SPARK("a"), 0, 0, 1, 1, 2, 2, 3);
   CHECK_RANGES("decimal256(60,2)", "-5 | 5 | 18446744073709551617", "-5 | 18446744073709551616", SPARK("a"), 0, 1, 2);
   CHECK_RANGES("interval_day_time", "{1 0} | {0 86400001}", "{1 0}", SPARK("a"), 0, 1);
   CHECK_RANGES("interval_year_month", "-1 | 1", "0", SPARK("a"), 0, 1);
   CHECK_RANGES("binary", "'' | '\\x00' | '\\x7f' | '\\x80' | '\\xff'", "'\\x7f'", SPARK("a"), 0, 0, 0, 1, 1);
   CHECK_RANGES("large_utf8", "'longerthan8' | 'longertham8' | 'longerthan'", "'longerthan'", SPARK("a"), 1, 0, 0);
-  CHECK_RANGES("utf8_view", "'longer than twelve bytes' | 'longer than twelve' | 'l'", "'longer than twelve'", SPARK("a"), 1, 0, 0);
+  CHECK_RANGES("utf8_view", "'longer than twelve bytes' | 'longer than twelve' | 'l'", "'longer than twelve'", SPARK("a"), 1, 0,
+               0);
   CHECK_RANGES("fixed_size_binary(2)", "'ab' | 'ac' | 'bb'", "'ab'", SPARK("a"), 0, 1, 1);
   CHECK_RANGES("dictionary<int32, utf8>", "'a' | 'b' | 'c'", "'b'", SPARK("a"), 0, 0, 1);
   CHECK_RANGES("list<int32>", "null | [] | [null] | [1] | [1 null] | [1 2] | [2]", "[1]", SPARK("a"), 0, 0, 0, 0, 1, 1, 1);
@@ -135,8 +143,8 @@ static void every_ordered_type_has_its_order(void) {
   CHECK_RANGES("fixed_size_list<float32>(2)", "[0.0 nan] | [-0.0 1.0]", "[0.0 inf]", SPARK("a"), 1, 0);
 }
 
-static void check_refused(const char *types, const char *bound_types, const char *bounds, struct request request, enum colshuf_status wanted,
-                          const char *reason) {
+static void check_refused(const char *types, const char *bound_types, const char *bounds, struct request request,
+                          enum colshuf_status wanted, const char *reason) {
   struct colshuf_error err;
   struct test_table table = test_table(types, ""), limits = test_table(bound_types, bounds);
   struct colshuf_key keys[MAX_KEYS];
@@ -220,7 +228,8 @@ struct ordered {
 
 static int compare_key_rows(void *ctx, uint32_t a, uint32_t b) {
   const struct ordered *ordered = ctx;
-  return csf_compare_rows(ordered->keys->columns, a, ordered->keys->columns, b, ordered->orders, ordered->keys->n_columns, ordered->rules);
+  return csf_compare_rows(ordered->keys->columns, a, ordered->keys->columns, b, ordered->orders, ordered->keys->n_columns,
+                          ordered->rules);
 }
 
 /* Sorted distinct rows of batch, some of them, as bounds. */
@@ -239,12 +248,14 @@ static void pick_bounds(struct test_random *random, const struct csf_keys *keys,
   REQUIRE_OK(csf_array_take(&keys->schema->root, batch, rows, n, &test_heap, bounds, &err));
 }
 
-static void check_against_a_count(const struct ordered *ordered, struct csf_keys *bounds, const struct ArrowArray *batch, const int32_t *ids) {
+static void check_against_a_count(const struct ordered *ordered, struct csf_keys *bounds, const struct ArrowArray *batch,
+                                  const int32_t *ids) {
   int64_t n_bounds = bounds->n_columns > 0 ? bounds->columns[0].length : 0;
   for (int64_t row = 0; row < batch->length; row++) {
     int32_t before = 0;
     for (int64_t i = 0; i < n_bounds; i++) {
-      int order = csf_compare_rows(bounds->columns, i, ordered->keys->columns, row, ordered->orders, bounds->n_columns, ordered->rules);
+      int order =
+          csf_compare_rows(bounds->columns, i, ordered->keys->columns, row, ordered->orders, bounds->n_columns, ordered->rules);
       before += ordered->rules == COLSHUF_RULES_COMET ? order <= 0 : order < 0;
     }
     CHECK_INT(ids[row], before);
@@ -253,8 +264,8 @@ static void check_against_a_count(const struct ordered *ordered, struct csf_keys
 
 static void try_random_range(struct test_random *random, int i) {
   struct colshuf_error err;
-  uint64_t refused = TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) | TEST_TYPE(CSF_RUN_END_ENCODED) | TEST_TYPE(CSF_MAP) |
-                     TEST_TYPE(CSF_INTERVAL_MONTH_DAY_NANO);
+  uint64_t refused = TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) | TEST_TYPE(CSF_RUN_END_ENCODED) |
+                     TEST_TYPE(CSF_MAP) | TEST_TYPE(CSF_INTERVAL_MONTH_DAY_NANO);
   struct test_schema_options types = {.types = TEST_ALL_TYPES & ~refused, .n_columns = 1 + i % 3, .plain_names = true};
   struct csf_schema *schema = test_random_schema(random, &types);
   struct test_array_options array_options = test_random_options(random, 400);
@@ -274,9 +285,14 @@ static void try_random_range(struct test_random *random, int i) {
   REQUIRE_OK(csf_keys_bind(&keys, &batch, &err));
   struct ordered ordered = {&keys, orders, i % 2 ? COLSHUF_RULES_SPARK : COLSHUF_RULES_COMET};
   pick_bounds(random, &keys, &batch, &ordered, &bounds);
-  struct colshuf_partitioner_options options = {.allocator = test_heap, .kind = COLSHUF_PARTITION_RANGE, .n_partitions = 500,
-                                                .keys = key_options, .n_keys = schema->root.n_children, .rules = ordered.rules,
-                                                .bounds_schema = &c_schema, .bounds = &bounds};
+  struct colshuf_partitioner_options options = {.allocator = test_heap,
+                                                .kind = COLSHUF_PARTITION_RANGE,
+                                                .n_partitions = 500,
+                                                .keys = key_options,
+                                                .n_keys = schema->root.n_children,
+                                                .rules = ordered.rules,
+                                                .bounds_schema = &c_schema,
+                                                .bounds = &bounds};
   struct colshuf_partitioner *partitioner;
   int32_t ids[400];
   REQUIRE_OK(colshuf_partitioner_new(&c_schema, &options, &partitioner, &err));
@@ -319,7 +335,12 @@ static void ranges_do_not_overlap_and_equal_keys_meet(void) {
     const void *buffers[2] = {NULL, forward}, *no_buffer[1] = {NULL};
     struct ArrowArray column = {.length = N, .n_buffers = 2, .buffers = buffers, .release = bounds.batch.release};
     struct ArrowArray *columns[1] = {&column};
-    struct ArrowArray root = {.length = N, .n_buffers = 1, .buffers = no_buffer, .n_children = 1, .children = columns, .release = bounds.batch.release};
+    struct ArrowArray root = {.length = N,
+                              .n_buffers = 1,
+                              .buffers = no_buffer,
+                              .n_children = 1,
+                              .children = columns,
+                              .release = bounds.batch.release};
     REQUIRE_OK(colshuf_partitioner_ids(up, &root, up_ids, &err));
     buffers[1] = backward;
     REQUIRE_OK(colshuf_partitioner_ids(down, &root, down_ids, &err));

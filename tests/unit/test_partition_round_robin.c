@@ -27,7 +27,8 @@ static struct colshuf_partitioner_options round_robin(int32_t n_partitions, int6
       .allocator = test_heap, .kind = COLSHUF_PARTITION_ROUND_ROBIN, .n_partitions = n_partitions, .task_id = task_id};
 }
 
-static struct colshuf_partitioner *partitioner_new(const struct test_table *table, const struct colshuf_partitioner_options *options) {
+static struct colshuf_partitioner *partitioner_new(const struct test_table *table,
+                                                   const struct colshuf_partitioner_options *options) {
   struct colshuf_error err;
   struct colshuf_partitioner *partitioner;
   REQUIRE_OK(colshuf_partitioner_new(&table->c_schema, options, &partitioner, &err));
@@ -96,8 +97,7 @@ static void rows_have_the_bytes_of_an_unsafe_row(void) {
   check_row("decimal128(18,2), decimal128(20,2), decimal128(20,2)", "-1 -129 null",
             "0400000000000000 ffffffffffffffff 0200000020000000 0000000030000000 ff7f000000000000 0000000000000000 "
             "0000000000000000 0000000000000000");
-  check_row("interval_month_day_nano", "{1 2 3000}",
-            "0000000000000000 1000000010000000 0100000002000000 0300000000000000");
+  check_row("interval_month_day_nano", "{1 2 3000}", "0000000000000000 1000000010000000 0100000002000000 0300000000000000");
   check_row("struct<int8, utf8>", "{5 'x'}",
             "0000000000000000 2000000010000000 0000000000000000 0500000000000000 0100000018000000 7800000000000000");
   check_row("list<int16>, list<utf8>", "[1 null 3] ['ab']",
@@ -212,7 +212,8 @@ static void sorts_are_stable(void) {
     csf_sort_by_key(entries, spare_entries, n);
     for (uint32_t i = 0; i < n; i++) {
       CHECK_INT((uint32_t)entries[i], items[i]);
-      if (i > 0) CHECK(keys[items[i - 1]] < keys[items[i]] || (keys[items[i - 1]] == keys[items[i]] && items[i - 1] < items[i]));
+      if (i > 0)
+        CHECK(keys[items[i - 1]] < keys[items[i]] || (keys[items[i - 1]] == keys[items[i]] && items[i - 1] < items[i]));
     }
   }
 }
@@ -220,8 +221,9 @@ static void sorts_are_stable(void) {
 /* Rows can be made of every type but unions and runs, whatever the array's shape: equal values make equal bytes. */
 static void rows_depend_on_values_only(void) {
   struct test_random random = {41};
-  struct test_schema_options types = {.types = TEST_ALL_TYPES & ~(TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) |
-                                                                  TEST_TYPE(CSF_RUN_END_ENCODED)), .plain_names = true};
+  struct test_schema_options types = {
+      .types = TEST_ALL_TYPES & ~(TEST_TYPE(CSF_SPARSE_UNION) | TEST_TYPE(CSF_DENSE_UNION) | TEST_TYPE(CSF_RUN_END_ENCODED)),
+      .plain_names = true};
   struct colshuf_error err;
   for (int i = 0; i < test_cases(200); i++) {
     struct csf_schema *schema = test_random_schema(&random, &types);
