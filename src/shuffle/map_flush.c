@@ -250,7 +250,7 @@ static enum colshuf_status merge_partition(struct colshuf_map_writer *writer, in
 
 enum colshuf_status csf_map_flush_to_data(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   uint64_t begin = csf_now_ns(), write_ns = writer->metrics.write_ns, copy_ns = writer->spills.write_ns;
-  uint64_t ahead = writer->budget.held_back / 4;
+  uint64_t ahead = writer->sizes.piece_bytes; /* that of the gathered rows, of which there are none now */
   CSF_TRY(begin_flush(writer, err));
   CSF_TRY(csf_spills_rewind(&writer->spills, ahead, err));
   for (;;) {

@@ -28,7 +28,7 @@ static void choose_sizes(struct colshuf_map_writer *writer, const struct colshuf
   sizes->block_bytes = clamp(block, 1, clamp(limit / 32, 1 << 12, UINT64_MAX));
   sizes->block_rows = options->block_rows > 0 ? options->block_rows : INT64_MAX;
   sizes->block_values = csf_columns_max_values(&writer->schema->root);
-  sizes->piece_bytes = clamp(limit / 16, 1 << 14, 16 << 20);
+  sizes->piece_bytes = clamp(limit / 32, 1 << 14, 4 << 20);
   sizes->piece_rows = 1 << 16;
   sizes->gather_rows = (int64_t)clamp((uint64_t)writer->n_partitions * 32, 4096, (uint64_t)sizes->piece_rows);
   sizes->ids_rows = (int64_t)clamp(limit / 256, 1 << 12, 1 << 20);
@@ -62,6 +62,9 @@ static enum colshuf_status check_options(const struct ArrowSchema *schema, const
   }
   if (options->partitioner.n_partitions < 1) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId32 " partitions: at least 1", options->partitioner.n_partitions);
+  }
+  if (options->compress_threads < 0) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%d threads to compress with", options->compress_threads);
   }
   if (options->n_spill_dirs < 0 || (options->n_spill_dirs > 0 && options->spill_dirs == NULL)) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId32 " spill folders without their names", options->n_spill_dirs);
@@ -399,7 +402,9 @@ static enum colshuf_status commit(struct colshuf_map_writer *writer, struct cols
   CSF_TRY(csf_map_route_pending(writer, err));
   if (writer->sink.emit != NULL) return csf_map_flush(writer, err);
   CSF_TRY(csf_temp_create(&writer->data, writer->directory, writer->name, &writer->budget.allocator, err));
+  csf_columns_free_memory(&writer->pending); /* room for reading the runs ahead */
   CSF_TRY(csf_map_flush_to_data(writer, err));
+  csf_pool_trim(&writer->pool);              /* and for what gathers the index */
   return put_in_place(writer, err);
 }
 

@@ -8,8 +8,10 @@
 
 enum {
   LARGE = 32 << 10, /* bytes that are worth a copy of their own, from file to file */
-  READ_AHEAD_MIN = 4 << 10,
-  READ_AHEAD_MAX = 256 << 10,
+  DATA_AHEAD_MIN = 1 << 10, /* less is not worth reading ahead */
+  DATA_AHEAD_MAX = 256 << 10,
+  SIZES_AHEAD_MIN = 64,     /* two numbers and more */
+  SIZES_AHEAD_MAX = 4 << 10,
   VARINT_MAX = 10
 };
 
@@ -151,9 +153,10 @@ static enum colshuf_status next_partition(struct csf_spills *spills, struct csf_
   return COLSHUF_OK;
 }
 
-static enum colshuf_status rewind_run(struct csf_spills *spills, struct csf_run *run, size_t ahead, struct colshuf_error *err) {
-  CSF_TRY(csf_buffer_reserve(&run->data, ahead, err));
-  CSF_TRY(csf_buffer_reserve(&run->sizes, READ_AHEAD_MIN, err));
+static enum colshuf_status rewind_run(struct csf_spills *spills, struct csf_run *run, size_t data_ahead, size_t sizes_ahead,
+                                      struct colshuf_error *err) {
+  CSF_TRY(csf_buffer_reserve(&run->data, data_ahead, err));
+  CSF_TRY(csf_buffer_reserve(&run->sizes, sizes_ahead, err));
   run->data.size = run->sizes.size = 0;
   run->data_place = run->data_start = run->data_offset;
   run->sizes_place = run->sizes_start = run->sizes_offset;
@@ -161,11 +164,16 @@ static enum colshuf_status rewind_run(struct csf_spills *spills, struct csf_run 
   return next_partition(spills, run, err);
 }
 
+static size_t clamp(uint64_t value, size_t low, size_t high) {
+  return value < low ? low : value > high ? high : (size_t)value;
+}
+
+/* Many runs in little memory: then nothing is read ahead but the sizes. */
 enum colshuf_status csf_spills_rewind(struct csf_spills *spills, uint64_t memory, struct colshuf_error *err) {
-  uint64_t ahead = spills->n_runs == 0 ? 0 : memory / (uint64_t)spills->n_runs;
-  if (ahead < READ_AHEAD_MIN) ahead = READ_AHEAD_MIN;
-  if (ahead > READ_AHEAD_MAX) ahead = READ_AHEAD_MAX;
-  for (int32_t i = 0; i < spills->n_runs; i++) CSF_TRY(rewind_run(spills, &spills->runs[i], (size_t)ahead, err));
+  uint64_t share = spills->n_runs == 0 ? 0 : memory / (uint64_t)spills->n_runs;
+  size_t sizes_ahead = clamp(share / 8, SIZES_AHEAD_MIN, SIZES_AHEAD_MAX);
+  size_t data_ahead = share < DATA_AHEAD_MIN ? 0 : clamp(share - sizes_ahead, 0, DATA_AHEAD_MAX);
+  for (int32_t i = 0; i < spills->n_runs; i++) CSF_TRY(rewind_run(spills, &spills->runs[i], data_ahead, sizes_ahead, err));
   return COLSHUF_OK;
 }
 

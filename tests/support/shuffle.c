@@ -7,19 +7,39 @@
 #include "file/checksum.h"
 #include "file/output.h"
 
-static void find_ids(struct test_input *input, const struct colshuf_partitioner_options *options) {
+static void note_rows(struct test_input *input, int32_t *const *ids) {
+  int64_t *next = csf_alloc_zero(&test_heap, (size_t)(input->n_partitions + 2) * sizeof *next);
+  input->rows = csf_alloc(&test_heap, (size_t)(input->n_rows + 1) * sizeof *input->rows);
+  input->starts = csf_alloc(&test_heap, (size_t)(input->n_partitions + 1) * sizeof *input->starts);
+  for (int32_t i = 0; i < input->n_batches; i++) {
+    for (int64_t row = 0; row < input->batches[i].length; row++) next[ids[i][row] + 1]++;
+  }
+  for (int32_t p = 0; p < input->n_partitions; p++) next[p + 1] += next[p];
+  memcpy(input->starts, next, (size_t)(input->n_partitions + 1) * sizeof *next);
+  for (int32_t i = 0; i < input->n_batches; i++) {
+    for (int64_t row = 0; row < input->batches[i].length; row++) input->rows[next[ids[i][row]]++] = (struct test_row){i, row};
+  }
+  csf_free(&test_heap, next, (size_t)(input->n_partitions + 2) * sizeof *next);
+}
+
+static void route_plainly(struct test_input *input, const struct colshuf_partitioner_options *options) {
   struct colshuf_error err;
   struct colshuf_partitioner *partitioner;
   struct colshuf_partitioner_options own = *options;
+  int32_t *ids[64];
   own.allocator = test_heap;
+  REQUIRE(input->n_batches <= 64);
   REQUIRE_OK(colshuf_partitioner_new(&input->exported, &own, &partitioner, &err));
-  input->ids = csf_alloc_zero(&test_heap, (size_t)(input->n_batches + 1) * sizeof *input->ids);
   for (int32_t i = 0; i < input->n_batches; i++) {
-    size_t size = ((size_t)input->batches[i].length + 1) * sizeof(int32_t);
-    input->ids[i] = csf_alloc(&test_heap, size);
-    REQUIRE_OK(colshuf_partitioner_ids(partitioner, &input->batches[i], input->ids[i], &err));
+    input->n_rows += input->batches[i].length;
+    ids[i] = csf_alloc(&test_heap, ((size_t)input->batches[i].length + 1) * sizeof(int32_t));
+    REQUIRE_OK(colshuf_partitioner_ids(partitioner, &input->batches[i], ids[i], &err));
   }
   colshuf_partitioner_free(partitioner);
+  note_rows(input, ids);
+  for (int32_t i = 0; i < input->n_batches; i++) {
+    csf_free(&test_heap, ids[i], ((size_t)input->batches[i].length + 1) * sizeof(int32_t));
+  }
 }
 
 void test_input_take(struct test_input *input, struct csf_schema *schema, const struct colshuf_partitioner_options *partitioner,
@@ -29,7 +49,7 @@ void test_input_take(struct test_input *input, struct csf_schema *schema, const 
   REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &input->exported, &err));
   input->batches = csf_alloc(&test_heap, (size_t)(n_batches + 1) * sizeof *batches);
   if (n_batches > 0) memcpy(input->batches, batches, (size_t)n_batches * sizeof *batches);
-  find_ids(input, partitioner);
+  route_plainly(input, partitioner);
 }
 
 void test_input_open(struct test_input *input, struct csf_schema *schema, const struct colshuf_partitioner_options *partitioner,
@@ -45,11 +65,9 @@ void test_input_open(struct test_input *input, struct csf_schema *schema, const 
 }
 
 void test_input_close(struct test_input *input) {
-  for (int32_t i = 0; i < input->n_batches; i++) {
-    csf_free(&test_heap, input->ids[i], ((size_t)input->batches[i].length + 1) * sizeof(int32_t));
-    input->batches[i].release(&input->batches[i]);
-  }
-  csf_free(&test_heap, input->ids, (size_t)(input->n_batches + 1) * sizeof *input->ids);
+  for (int32_t i = 0; i < input->n_batches; i++) input->batches[i].release(&input->batches[i]);
+  csf_free(&test_heap, input->rows, (size_t)(input->n_rows + 1) * sizeof *input->rows);
+  csf_free(&test_heap, input->starts, (size_t)(input->n_partitions + 1) * sizeof *input->starts);
   csf_free(&test_heap, input->batches, (size_t)(input->n_batches + 1) * sizeof *input->batches);
   input->exported.release(&input->exported);
   csf_schema_release(input->schema);
@@ -69,42 +87,49 @@ enum colshuf_status test_shuffle(const struct test_input *input, const struct co
   return status;
 }
 
-/* The next row of partition in the input, from (batch, row) on; false at the end. */
-static bool next_row(const struct test_input *input, int32_t partition, int32_t *batch, int64_t *row) {
-  for (; *batch < input->n_batches; ++*batch, *row = 0) {
-    for (; *row < input->batches[*batch].length; ++*row) {
-      if (input->ids[*batch][*row] == partition) return true;
-    }
+/* The rows of one block, from rows[0] on; returns how many. */
+static int64_t check_block(const struct test_input *input, const struct ArrowSchema *exported, const struct ArrowArray *block,
+                           const struct test_row *rows, int64_t left) {
+  struct colshuf_error err;
+  struct csf_schema *schema;
+  REQUIRE_OK(csf_schema_import(exported, &test_heap, NULL, &schema, &err));
+  REQUIRE(block->length > 0 && block->length <= left);
+  for (int64_t i = 0; i < block->length; i++) {
+    CHECK_ROWS(&schema->root, block, i, &input->schema->root, &input->batches[rows[i].batch], rows[i].row, 1);
   }
-  return false;
+  csf_schema_release(schema);
+  return block->length;
 }
 
-void test_check_partition(const struct test_input *input, int32_t partition, const uint8_t *bytes, size_t size) {
+static void check_partition(const struct test_input *input, struct colshuf_block_decoder *decoder, int32_t partition,
+                            const uint8_t *bytes, size_t size) {
   struct colshuf_error err;
-  struct colshuf_block_decoder *decoder;
-  struct colshuf_block_decoder_options options = {.allocator = test_heap};
-  int32_t at_batch = 0;
-  int64_t at_row = 0;
-  REQUIRE_OK(colshuf_block_decoder_new(&options, &decoder, &err));
+  int64_t at = input->starts[partition], end = input->starts[partition + 1];
   while (size > 0) {
     size_t consumed;
     struct ArrowSchema exported;
     struct ArrowArray block;
-    struct csf_schema *schema;
     REQUIRE_OK(colshuf_block_decoder_decode(decoder, bytes, size, NULL, &consumed, &exported, &block, &err));
-    REQUIRE_OK(csf_schema_import(&exported, &test_heap, NULL, &schema, &err));
-    CHECK(block.length > 0);
-    for (int64_t i = 0; i < block.length; i++, at_row++) {
-      REQUIRE(next_row(input, partition, &at_batch, &at_row));
-      CHECK_ROWS(&schema->root, &block, i, &input->schema->root, &input->batches[at_batch], at_row, 1);
-    }
+    at += check_block(input, &exported, &block, input->rows + at, end - at);
     bytes += consumed;
     size -= consumed;
-    csf_schema_release(schema);
     exported.release(&exported);
     block.release(&block);
   }
-  CHECK(!next_row(input, partition, &at_batch, &at_row));
+  CHECK_INT(at, end);
+}
+
+static struct colshuf_block_decoder *new_decoder(void) {
+  struct colshuf_error err;
+  struct colshuf_block_decoder *decoder;
+  struct colshuf_block_decoder_options options = {.allocator = test_heap};
+  REQUIRE_OK(colshuf_block_decoder_new(&options, &decoder, &err));
+  return decoder;
+}
+
+void test_check_partition(const struct test_input *input, int32_t partition, const uint8_t *bytes, size_t size) {
+  struct colshuf_block_decoder *decoder = new_decoder();
+  check_partition(input, decoder, partition, bytes, size);
   colshuf_block_decoder_free(decoder);
 }
 
@@ -130,13 +155,15 @@ void test_check_output(const struct test_input *input, const char *output, enum 
   snprintf(index_path, sizeof index_path, "%s.index", output);
   REQUIRE_OK(colshuf_index_read(index_path, &index, &err));
   struct csf_buffer data = test_read_file(data_path);
-  CHECK_INT(index.n_partitions, input->n_partitions);
+  struct colshuf_block_decoder *decoder = new_decoder();
+  REQUIRE(index.n_partitions == input->n_partitions);
   REQUIRE(index.offsets[index.n_partitions] == data.size);
   for (int32_t p = 0; p < input->n_partitions; p++) {
     size_t size = (size_t)(index.offsets[p + 1] - index.offsets[p]);
     if (sizes != NULL) CHECK_INT(sizes[p], size);
-    test_check_partition(input, p, data.data + index.offsets[p], size);
+    check_partition(input, decoder, p, data.data + index.offsets[p], size);
   }
+  colshuf_block_decoder_free(decoder);
   check_checksums(input, data_path, &data, index.offsets, checksum);
   csf_buffer_clear(&data);
   colshuf_index_clear(&index);

@@ -8,6 +8,11 @@
 #include "support/types.h"
 #include "support/value.h"
 
+struct test_row {
+  int32_t batch;
+  int64_t row;
+};
+
 /* Batches of one schema, and where each row belongs. */
 struct test_input {
   struct csf_schema *schema;
@@ -15,7 +20,9 @@ struct test_input {
   struct ArrowArray *batches;
   int32_t n_batches;
   int32_t n_partitions;
-  int32_t **ids;      /* of each batch */
+  int64_t n_rows;
+  struct test_row *rows; /* partition after partition, each in the order of the input */
+  int64_t *starts;       /* n_partitions + 1 */
 };
 
 /* schema is taken over; ids by a partitioner of these options. */
