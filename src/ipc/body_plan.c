@@ -27,7 +27,7 @@ static void put_bits(struct csf_batch_writer *w, const uint8_t *bits, int64_t ro
   struct csf_body_piece *piece = csf_plan_put(w, CSF_BODY_BITS, bits + row / 8, (uint64_t)csf_bit_bytes(n));
   piece->first = (uint8_t)(row % 8);
   /* arrow-rs copies whole bytes where it need not shift. */
-  piece->tail = w->always_validity && piece->first == 0 ? 0 : (uint8_t)(n % 8);
+  piece->tail = (uint8_t)(w->always_validity && piece->first == 0 ? 0 : n % 8);
 }
 
 /* The node, and the validity buffer of layouts that have one. */

@@ -3,6 +3,8 @@
 import ctypes
 import os
 
+from harness import BUILD
+
 SCHEMA_SIZE, ARRAY_SIZE = 72, 80
 
 WRITE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -35,12 +37,7 @@ class ColshufError(Exception):
         self.status, self.message = status, message
 
 
-def load():
-    path = os.environ.get("COLSHUF_LIBRARY") or os.path.join(os.path.dirname(__file__), "../../build/libcolshuf.so")
-    return ctypes.CDLL(path)
-
-
-LIBRARY = load()
+LIBRARY = ctypes.CDLL(os.path.join(BUILD, "libcolshuf.so"))
 
 
 def call(name, *arguments):
