@@ -36,7 +36,7 @@ static uint64_t array_bytes(const struct csf_field *field, const struct ArrowArr
   return size;
 }
 
-enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
+enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit, bool is_borrowed,
                                     struct colshuf_error *err) {
   const struct colshuf_allocator *allocator = &waiting->schema->allocator;
   if (waiting->n == waiting->capacity) {
@@ -46,7 +46,7 @@ enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArr
     waiting->blocks = blocks;
     waiting->capacity = capacity;
   }
-  waiting->blocks[waiting->n++] = (struct csf_waiting_block){*batch, fit};
+  waiting->blocks[waiting->n++] = (struct csf_waiting_block){*batch, is_borrowed, fit};
   waiting->n_rows += batch->length;
   waiting->n_bytes += array_bytes(&fit->schema->root, batch);
   batch->release = NULL;
@@ -93,14 +93,18 @@ static enum colshuf_status join_column(struct csf_gather *g, const struct csf_wa
   return csf_gather_field(g, &waiting->schema->announced->root.children[c], pieces, (int64_t)n, out->children[c]);
 }
 
+/* Whether column c of n blocks needs no copy. */
+static bool moves(const struct csf_waiting *waiting, size_t n, int32_t c) {
+  return n == 1 && !waiting->blocks[0].is_borrowed && waiting->blocks[0].fit->columns[c].direct;
+}
+
 /* Columns that must be copied. */
 static enum colshuf_status join_columns(struct csf_gather *g, const struct csf_waiting *waiting, size_t n, struct ArrowArray *out) {
   struct csf_piece *pieces;
   CSF_TRY(csf_gather_scratch(g, (int64_t)n, sizeof *pieces, &pieces));
   enum colshuf_status status = COLSHUF_OK;
   for (int32_t c = 0; c < waiting->schema->n_columns && status == COLSHUF_OK; c++) {
-    bool moves = n == 1 && waiting->blocks[0].fit->columns[c].direct;
-    if (!moves) status = join_column(g, waiting, n, c, pieces, out);
+    if (!moves(waiting, n, c)) status = join_column(g, waiting, n, c, pieces, out);
   }
   csf_gather_scratch_free(g, pieces, (int64_t)n, sizeof *pieces);
   return status;
@@ -117,10 +121,10 @@ static enum colshuf_status recheck(const struct csf_waiting *waiting, size_t n, 
 }
 
 /* Columns that can be handed on as they are: they leave their batch, which may then go. */
-static void move_columns(struct csf_waiting *waiting, struct ArrowArray *out) {
+static void move_columns(struct csf_waiting *waiting, size_t n, struct ArrowArray *out) {
   struct csf_waiting_block *block = &waiting->blocks[0];
   for (int32_t c = 0; c < waiting->schema->n_columns; c++) {
-    if (!block->fit->columns[c].direct) continue;
+    if (!moves(waiting, n, c)) continue;
     struct ArrowArray *source = block->batch.children[waiting->schema->columns[c]];
     out->children[c]->release(out->children[c]);
     *out->children[c] = *source;
@@ -137,7 +141,7 @@ static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct Ar
   CSF_TRY(csf_array_new_shaped(&waiting->allocator, schema->shape, 0, &made, &body, &g.slab, err));
   for (size_t i = 0; i < n; i++) made.length += waiting->blocks[i].batch.length;
   enum colshuf_status status = join_columns(&g, waiting, n, &made);
-  if (status == COLSHUF_OK && n == 1) move_columns(waiting, &made);
+  if (status == COLSHUF_OK) move_columns(waiting, n, &made);
   if (status == COLSHUF_OK) status = recheck(waiting, n, &made, err);
   if (status != COLSHUF_OK) {
     made.release(&made);
@@ -150,7 +154,7 @@ static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct Ar
 enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out, struct colshuf_error *err) {
   size_t n = waiting->n;
   struct csf_waiting_block *first = &waiting->blocks[0];
-  if (n == 1 && first->fit->whole && !first->fit->recheck) {
+  if (n == 1 && first->fit->whole && !first->fit->recheck && !first->is_borrowed) {
     *out = first->batch;
     first->batch.release = NULL;
   } else {

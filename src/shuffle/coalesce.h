@@ -7,6 +7,7 @@
 
 struct csf_waiting_block {
   struct ArrowArray batch;
+  bool is_borrowed; /* from memory that must not go on living in what is handed out */
   struct csf_block_fit *fit;
 };
 
@@ -21,7 +22,7 @@ struct csf_waiting {
 };
 
 /* Takes batch and a reference of fit over; on failure (NO_MEMORY) both stay the caller's. */
-enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
+enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit, bool is_borrowed,
                                     struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /*

@@ -6,9 +6,10 @@
 #include "block/decoder.h"
 #include "shuffle/clock.h"
 #include "shuffle/coalesce.h"
+#include "shuffle/plain_block.h"
 #include "shuffle/source.h"
 
-enum { DEFAULT_ROWS = 8192, N_FITS = 4, MOST_COLUMNS = 1 << 20 };
+enum { DEFAULT_ROWS = 8192, N_FITS = 4, MOST_COLUMNS = 1 << 20, DEFER_ABOVE = 1 << 16 };
 #define DEFAULT_MEMORY (UINT64_C(64) << 20)
 
 struct reader {
@@ -23,6 +24,7 @@ struct reader {
   struct csf_source source;
   struct csf_buffer window;  /* of source */
   struct colshuf_block_decoder *decoder;
+  struct csf_plain_reader plain;
   struct csf_read_schema schema; /* announced NULL = not known yet */
   struct csf_waiting waiting;
   struct csf_block_fit *fits[N_FITS]; /* of the schemas met last */
@@ -44,6 +46,7 @@ static void free_reader(struct reader *r) {
   csf_waiting_clear(&r->waiting);
   for (int i = 0; i < N_FITS; i++) csf_block_fit_release(&r->schema, r->fits[i]);
   csf_read_schema_clear(&r->schema);
+  csf_plain_reader_clear(&r->plain);
   colshuf_block_decoder_free(r->decoder);
   if (r->is_open) csf_source_close(&r->source);
   csf_buffer_clear(&r->window);
@@ -63,6 +66,7 @@ static bool is_cancelled(const struct reader *r) {
  */
 static enum colshuf_status open_source(struct reader *r, struct colshuf_error *err) {
   struct csf_source_options options = {.allocator = r->allocator, .window = &r->window, .verify_checksums = r->options.verify_checksums != 0};
+  options.defer_above = DEFER_ABOVE;
   if (r->memory_limit / 4 < (1u << 20)) options.read_ahead = (size_t)(r->memory_limit / 4 + 1);
   if (r->options.memory_limit != 0) options.max_block_size = r->memory_limit;
   const struct colshuf_source *spec = &r->sources[r->next_source++];
@@ -118,24 +122,49 @@ static enum colshuf_status find_fit(struct reader *r, struct csf_schema *found, 
   return COLSHUF_OK;
 }
 
-static enum colshuf_status keep_batch(struct reader *r, struct ArrowArray *batch, struct colshuf_error *err) {
+static enum colshuf_status keep_batch(struct reader *r, struct ArrowArray *batch, bool is_borrowed, struct colshuf_error *err) {
   struct csf_schema *found = csf_block_decoder_schema(r->decoder);
   if (r->schema.announced == NULL) CSF_TRY(set_schema(r, found, false, err));
   struct csf_block_fit *fit;
   CSF_TRY(find_fit(r, found, &fit, err));
   r->metrics->rows += (uint64_t)batch->length;
-  enum colshuf_status status = csf_waiting_add(&r->waiting, batch, fit, err);
+  enum colshuf_status status = csf_waiting_add(&r->waiting, batch, fit, is_borrowed, err);
   if (status != COLSHUF_OK) csf_block_fit_release(&r->schema, fit);
   return status;
 }
 
-static enum colshuf_status decode_block(struct reader *r, const struct csf_source_block *block, struct colshuf_error *err) {
+/* owner NULL: what the batch needs of data is copied. */
+static enum colshuf_status decode_bytes(struct reader *r, const uint8_t *data, size_t size, const struct colshuf_bytes_owner *owner,
+                                        bool is_borrowed, struct colshuf_error *err) {
   struct ArrowArray batch;
   size_t consumed;
-  CSF_TRY(colshuf_block_decoder_decode(r->decoder, block->data, block->size, NULL, &consumed, NULL, &batch, err));
-  enum colshuf_status status = keep_batch(r, &batch, err);
+  CSF_TRY(colshuf_block_decoder_decode(r->decoder, data, size, owner, &consumed, NULL, &batch, err));
+  enum colshuf_status status = keep_batch(r, &batch, is_borrowed, err);
   if (batch.release != NULL) batch.release(&batch);
   return status;
+}
+
+/* A batch of a few of its columns must not keep all of the block in memory: those are copied when they are handed out. */
+static enum colshuf_status decode_deferred(struct reader *r, const struct csf_source_block *block, struct colshuf_error *err) {
+  const uint8_t *data;
+  struct colshuf_bytes_owner owner;
+  CSF_TRY(csf_plain_read(&r->plain, &r->source, block, &data, &owner, err));
+  enum colshuf_status status = decode_bytes(r, data, block->size, &owner, r->options.columns != NULL, err);
+  if (status == COLSHUF_OK) status = csf_plain_remember(&r->plain, data, block->size, csf_block_decoder_schema(r->decoder), err);
+  owner.release(owner.ctx);
+  return status;
+}
+
+static void keep_bytes(void *ctx) {
+  (void)ctx; /* the caller does until the stream is released, and nothing borrowed is handed out */
+}
+
+static enum colshuf_status decode_block(struct reader *r, const struct csf_source_block *block, struct colshuf_error *err) {
+  static const struct colshuf_bytes_owner caller = {.retain = keep_bytes, .release = keep_bytes};
+  if (block->data == NULL) return decode_deferred(r, block, err);
+  /* Small blocks will be joined, that is copied: no need to do so twice. */
+  bool is_borrowed = r->source.bytes != NULL && block->size <= DEFER_ABOVE;
+  return decode_bytes(r, block->data, block->size, is_borrowed ? &caller : NULL, is_borrowed, err);
 }
 
 /* One block more waits, or r->ended. */
@@ -261,6 +290,7 @@ static enum colshuf_status project(struct reader *r, struct colshuf_error *err) 
   uint8_t *wanted = csf_arena_alloc(&r->arena, (size_t)n);
   if (wanted == NULL) return csf_fail_memory(err, (size_t)n);
   for (int32_t c = 0; c < r->options.n_columns; c++) wanted[r->options.columns[c]] = 1;
+  r->plain.columns = (struct csf_column_set){wanted, n};
   csf_block_decoder_project(r->decoder, wanted, n);
   return COLSHUF_OK;
 }
@@ -282,6 +312,7 @@ static enum colshuf_status build(struct reader *r, const struct colshuf_source *
   CSF_TRY(expect_schema(r, err));
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));
   r->waiting.allocator = csf_block_decoder_allocator(r->decoder);
+  csf_plain_reader_init(&r->plain, &r->waiting.allocator, (struct csf_column_set){0});
   CSF_TRY(project(r, err));
   return copy_sources(r, sources, n_sources, err);
 }

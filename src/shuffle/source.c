@@ -9,7 +9,7 @@
 #include "file/output.h"
 
 /* Large enough for few system calls, small enough to be in the cache when it is decoded. */
-enum { DEFAULT_READ_AHEAD = 1 << 20, INPUT_STEP = 1 << 16 };
+enum { DEFAULT_READ_AHEAD = 1 << 20, HEADER_READ_AHEAD = 1 << 15, INPUT_STEP = 1 << 16 };
 
 static bool ends_with(const char *text, const char *end) {
   size_t size = strlen(text), n = strlen(end);
@@ -84,6 +84,8 @@ enum colshuf_status csf_source_open(struct csf_source *source, const struct cols
   *source = (struct csf_source){.allocator = csf_allocator(&options->allocator), .fd = -1, .algorithm = COLSHUF_CHECKSUM_NONE};
   source->read_ahead = options->read_ahead != 0 ? options->read_ahead : DEFAULT_READ_AHEAD;
   source->max_block_size = options->max_block_size != 0 ? options->max_block_size : UINT64_MAX;
+  source->defer_above = options->verify_checksums ? 0 : options->defer_above;
+  source->deferring = source->defer_above > 0;
   source->window = options->window;
   source->window->size = 0;
   if (spec->data_path == NULL && spec->bytes == NULL) source->input = spec->input;
@@ -119,7 +121,8 @@ static enum colshuf_status move_window(struct csf_source *source, uint64_t offse
 /* Reads ahead so that the window has size bytes from its start; the file is known to have them. */
 static enum colshuf_status fill_from_file(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
   uint64_t left = source->data_size - offset;
-  size_t wanted = size > source->read_ahead ? size : source->read_ahead;
+  size_t wanted = source->deferring ? HEADER_READ_AHEAD : source->read_ahead;
+  if (wanted < size) wanted = size;
   uint64_t last = source->index.offsets == NULL ? source->data_size : source->index.offsets[source->end_partition];
   if (last - offset < left) left = last - offset; /* what other tasks read is left to them */
   if (wanted > left) wanted = (size_t)left;
@@ -180,6 +183,11 @@ static enum colshuf_status fail_truncated(const struct csf_source *source, const
   return csf_fail(err, COLSHUF_CORRUPT, "truncated %s: %" PRIu64 " of %" PRIu64 " bytes", what, have, wanted);
 }
 
+static bool is_deferred(const struct csf_source *source, const struct colshuf_block_header *header) {
+  return source->defer_above > 0 && source->fd >= 0 && header->codec == COLSHUF_NONE && header->block_size > source->defer_above &&
+         source->data_size - source->offset >= header->block_size;
+}
+
 /* The block at source->offset, of which at most `left` bytes are there. size 0 where a callback ends in peace. */
 static enum colshuf_status read_block(struct csf_source *source, uint64_t left, struct csf_source_block *out, struct colshuf_error *err) {
   const uint8_t *data;
@@ -193,11 +201,11 @@ static enum colshuf_status read_block(struct csf_source *source, uint64_t left, 
   if (header.block_size > source->max_block_size) {
     return csf_fail(err, COLSHUF_LIMIT, "a block of %" PRIu64 " bytes, at most %" PRIu64 " may be held", header.block_size, source->max_block_size);
   }
-  CSF_TRY(fetch(source, source->offset, (size_t)header.block_size, &data, &have, err));
-  if (have < header.block_size) return fail_truncated(source, "block", have, header.block_size, err);
-  out->data = data;
-  out->size = have;
-  return COLSHUF_OK;
+  out->size = (size_t)header.block_size;
+  source->deferring = is_deferred(source, &header);
+  if (source->deferring) return COLSHUF_OK;
+  CSF_TRY(fetch(source, source->offset, out->size, &out->data, &have, err));
+  return have == header.block_size ? COLSHUF_OK : fail_truncated(source, "block", have, header.block_size, err);
 }
 
 static void start_partition(struct csf_source *source) {
@@ -239,6 +247,19 @@ enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source
     if (source->partition + 1 >= source->end_partition) return COLSHUF_OK;
     start_partition(source);
   }
+}
+
+enum colshuf_status csf_source_read_at(struct csf_source *source, uint64_t offset, uint8_t *out, size_t size, struct colshuf_error *err) {
+  const struct csf_buffer *window = source->window;
+  uint64_t end = source->window_start + window->size;
+  if (offset >= source->window_start && offset < end) { /* it came with the header */
+    size_t n = end - offset < size ? (size_t)(end - offset) : size;
+    memcpy(out, window->data + (offset - source->window_start), n);
+    out += n;
+    offset += n;
+    size -= n;
+  }
+  return size == 0 ? COLSHUF_OK : csf_pread_all(source->fd, source->name, offset, out, size, err);
 }
 
 void csf_source_forgive(struct csf_source *source) {

@@ -14,13 +14,14 @@ struct csf_source_options {
   struct csf_buffer *window; /* where bytes are read to: the caller's, for one source after another. Until the close */
   size_t read_ahead;        /* bytes asked for at a time; 0 = default [1 MiB]. A larger block is read whole */
   uint64_t max_block_size;  /* LIMIT above; 0 = what the format allows */
+  size_t defer_above;       /* of a file, blocks without compression and larger than this are not read, only found; 0 = all are read */
   bool ignore_index;        /* read the file as one run of blocks whatever lies beside it */
   bool verify_checksums;    /* a partition that differs from the checksum file, where there is one, is CORRUPT at its end */
 };
 
 /* One block. */
 struct csf_source_block {
-  const uint8_t *data; /* in memory of the source, until its next call */
+  const uint8_t *data; /* in memory of the source, until its next call; NULL = deferred: read it by csf_source_read_at */
   size_t size;         /* 0 = the source has ended */
   int32_t partition;   /* -1 = the source has no partitions */
   uint64_t block;      /* number in the partition */
@@ -36,6 +37,8 @@ struct csf_source {
   struct colshuf_index_info index; /* offsets NULL = none */
   uint64_t data_size;        /* of file or memory */
   size_t read_ahead;
+  size_t defer_above;        /* 0 = nothing is deferred */
+  bool deferring;            /* the last block was: little is read ahead of the next */
   uint64_t max_block_size;
   int32_t partition;         /* being read; first - 1 before the first */
   int32_t end_partition;
@@ -69,6 +72,10 @@ enum colshuf_status csf_source_load_checksums(struct csf_source *source, struct 
  */
 enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source_block *out, struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_source_skip(struct csf_source *source);
+
+/* Bytes of a deferred block. Errors: CORRUPT (the file ends), IO. */
+enum colshuf_status csf_source_read_at(struct csf_source *source, uint64_t offset, uint8_t *out, size_t size, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
 
 /* From now on nothing is compared in this partition: what is wrong with it is known. */
 void csf_source_forgive(struct csf_source *source);

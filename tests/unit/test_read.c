@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "colshuf/shuffle.h"
+#include "file/io.h"
 #include "support/blocks.h"
 #include "support/random.h"
 #include "support/types.h"
@@ -642,6 +643,90 @@ static void a_block_above_the_memory_limit_is_refused(void) {
   csf_schema_release(schema);
 }
 
+static uint64_t bytes_read;
+
+static ssize_t counting_pread(int fd, void *buffer, size_t size, off_t offset) {
+  ssize_t n = csf_io_system.pread(fd, buffer, size, offset);
+  if (n > 0) bytes_read += (uint64_t)n;
+  return n;
+}
+
+/* Blocks of more than 64 KiB without compression take a way of their own. */
+static void large_plain_blocks_are_read_in_place_and_in_part(void) {
+  struct test_random random = {41};
+  static struct written written;
+  static struct reading reading;
+  for (int i = 0; i < 40; i++) {
+    struct csf_schema *schema = test_random_schema(&random, &(struct test_schema_options){.n_columns = 5, .max_depth = 2});
+    written.n = 0;
+    test_output_init(&output);
+    for (int b = 0; b < 4; b++) {
+      struct test_array_options array = {.rows = b == 2 ? 10 : 3000, .null_percent = 10, .max_text = 60, .shape = i % 2 ? TEST_WILD & ~TEST_SLICED_ROOT : 0};
+      written.fields[b] = &schema->root;
+      test_random_array(&random, &schema->root, &array, &written.batches[written.n++]);
+      test_output_add(&output, &schema->root, &written.batches[b], 0, array.rows, COLSHUF_NONE);
+    }
+    test_output_end_partition(&output);
+    struct colshuf_source source = {.data_path = test_output_write(&output, "out", COLSHUF_CHECKSUM_CRC32C)};
+    int32_t columns[3] = {(int32_t)test_random_below(&random, 5), (int32_t)test_random_below(&random, 5), 4};
+    for (int some = 0; some < 2; some++) {
+      struct colshuf_read_options options = random_options(&random);
+      options.memory_limit = 0;
+      if (some) options.columns = columns;
+      if (some) options.n_columns = (int32_t)test_random_below(&random, 4);
+      read_all(&source, 1, &options, &reading);
+      CHECK_STRING(reading.message, "");
+      if (reading.status == COLSHUF_OK) check_rows(&reading, &written, 0, 4, options.columns);
+      forget(&reading);
+    }
+    drop(&written);
+    test_output_clear(&output);
+    csf_schema_release(schema);
+  }
+}
+
+static void columns_that_nobody_wants_are_neither_read_nor_looked_at(void) {
+  static struct written written;
+  static struct reading reading;
+  struct csf_io counting = csf_io_system;
+  counting.pread = counting_pread;
+  struct csf_schema *schema = test_schema("a: int64, b: utf8, c: int64, d: decimal256(70, 0), e: int32");
+  write_plain(&written, schema, 4, 5000);
+  test_output_clear(&output);
+  test_output_init(&output);
+  for (int i = 0; i < 4; i++) test_output_add(&output, &schema->root, &written.batches[i], 0, 5000, COLSHUF_NONE);
+  test_output_end_partition(&output);
+  for (int i = 0; i < 4; i++) { /* no UTF-8 any more */
+    const struct ArrowArray *texts = written.batches[i].children[1];
+    const char *text = (const char *)texts->buffers[2] + 1000;
+    uint8_t *place = memmem(output.data.data + output.blocks[i], output.data.size - output.blocks[i], text, 30);
+    REQUIRE(place != NULL);
+    memset(place, 0xff, 30);
+  }
+  struct colshuf_source source = {.data_path = test_output_write(&output, "out", COLSHUF_CHECKSUM_NONE)};
+  int32_t columns[] = {4, 0};
+  struct colshuf_read_options options = {.columns = columns, .n_columns = 2};
+  csf_io_current = &counting;
+  bytes_read = 0;
+  read_all(&source, 1, &options, &reading);
+  csf_io_current = &csf_io_system;
+  CHECK_STRING(reading.message, "");
+  check_rows(&reading, &written, 0, 4, columns);
+  CHECK(bytes_read < output.data.size / 2); /* the first block whole, of the others 12 of 70 bytes a row */
+  forget(&reading);
+  options.n_columns = 0;
+  read_all(&source, 1, &options, &reading);
+  CHECK_INT(reading.n_rows, 20000);
+  forget(&reading);
+  read_all(&source, 1, NULL, &reading);
+  CHECK_INT(reading.status, COLSHUF_CORRUPT);
+  CHECK_CONTAINS(reading.message, "UTF-8");
+  forget(&reading);
+  drop(&written);
+  test_output_clear(&output);
+  csf_schema_release(schema);
+}
+
 static enum colshuf_status read_once(void *ctx) {
   const struct colshuf_source *source = ctx;
   struct colshuf_error err = {0};
@@ -669,6 +754,15 @@ static void reading_survives_every_refusal(void) {
   CHECK(test_oom_sweep(read_once, &source) > 20);
   drop(&written);
   test_output_clear(&output);
+  write_plain(&written, schema, 2, 6000);
+  test_output_clear(&output);
+  test_output_init(&output);
+  for (int i = 0; i < 2; i++) test_output_add(&output, &schema->root, &written.batches[i], 0, 6000, COLSHUF_NONE);
+  test_output_end_partition(&output);
+  source.data_path = test_output_write(&output, "plain", COLSHUF_CHECKSUM_NONE);
+  CHECK(test_oom_sweep(read_once, &source) > 20);
+  drop(&written);
+  test_output_clear(&output);
   csf_schema_release(schema);
 }
 
@@ -691,6 +785,8 @@ static const struct test_case tests[] = {
     TEST(reading_ends_when_it_is_cancelled),
     TEST(batches_outlive_the_stream),
     TEST(a_block_above_the_memory_limit_is_refused),
+    TEST(large_plain_blocks_are_read_in_place_and_in_part),
+    TEST(columns_that_nobody_wants_are_neither_read_nor_looked_at),
     TEST(reading_survives_every_refusal),
 };
 TEST_MAIN(tests)
