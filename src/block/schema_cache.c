@@ -7,6 +7,7 @@ static void free_entry(struct csf_cached_schema *entry, const struct colshuf_all
   csf_batch_plan_free(entry->plan);
   csf_schema_release(entry->schema);
   csf_buffer_clear(&entry->framing);
+  csf_buffer_clear(&entry->shape.bytes);
   csf_free(allocator, entry, sizeof *entry);
 }
 
@@ -33,6 +34,7 @@ static enum colshuf_status fill_entry(const struct csf_schema_cache *cache, cons
                                       const struct colshuf_limits *limits, const struct csf_schema *expected,
                                       struct csf_cached_schema *entry, struct colshuf_error *err) {
   csf_buffer_init(&entry->framing, &cache->allocator);
+  csf_buffer_init(&entry->shape.bytes, &cache->allocator);
   CSF_TRY(csf_schema_message_read(message->metadata, &cache->allocator, limits, &entry->schema, err));
   if (expected != NULL) CSF_TRY(csf_schema_check_expected(entry->schema, expected, err));
   CSF_TRY(csf_batch_plan_new(entry->schema, &cache->allocator, &entry->plan, err));

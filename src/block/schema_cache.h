@@ -7,6 +7,7 @@
 #define CSF_BLOCK_SCHEMA_CACHE_H
 
 #include "ipc/batch_read.h"
+#include "ipc/message_shape.h"
 #include "ipc/schema_message.h"
 
 struct csf_cached_schema {
@@ -14,6 +15,7 @@ struct csf_cached_schema {
   struct csf_schema *schema;
   struct csf_batch_plan *plan;
   struct csf_dictionaries *dictionaries; /* of the block at hand */
+  struct csf_message_shape shape;        /* of the last batch message that had one */
   size_t decompressed_size;              /* of the last block: where the next one's buffer starts */
 };
 

@@ -4,6 +4,40 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+uint32_t csf_value_alignment(const struct csf_field *field) {
+  if (field->type == CSF_FIXED_SIZE_BINARY) return 1;
+  if (field->type == CSF_INTERVAL_DAY_TIME) return 4;
+  if (field->type == CSF_INTERVAL_MONTH_DAY_NANO) return 8;
+  return field->width > 16 ? 16 : (uint32_t)field->width;
+}
+
+static struct csf_column_plan plan_column(const struct csf_field *field) {
+  struct csf_column_plan plan = {.kind = CSF_COLUMN_GENERAL};
+  if (field->dictionary != NULL) return plan;
+  plan.n_buffers = (uint8_t)csf_layout_n_buffers(field->layout);
+  switch (field->layout) {
+    case CSF_LAYOUT_BITS:
+      plan.kind = CSF_COLUMN_BITS;
+      plan.alignment = 1;
+      break;
+    case CSF_LAYOUT_FIXED:
+      plan.kind = CSF_COLUMN_FIXED;
+      plan.width = field->width;
+      plan.alignment = (uint8_t)csf_value_alignment(field);
+      break;
+    case CSF_LAYOUT_BINARY32:
+    case CSF_LAYOUT_BINARY64:
+      plan.kind = field->layout == CSF_LAYOUT_BINARY32 ? CSF_COLUMN_OFFSETS32 : CSF_COLUMN_OFFSETS64;
+      plan.width = field->layout == CSF_LAYOUT_BINARY32 ? 4 : 8;
+      plan.alignment = (uint8_t)plan.width;
+      plan.is_text = field->type == CSF_UTF8 || field->type == CSF_LARGE_UTF8;
+      break;
+    default:
+      break;
+  }
+  return plan;
+}
+
 static enum colshuf_status add_dictionary(struct csf_batch_plan *plan, const struct csf_field *field, struct colshuf_error *err) {
   if (plan->n_dictionaries == plan->dictionaries_capacity) {
     size_t capacity = plan->dictionaries_capacity * 2 + 4;
@@ -15,7 +49,8 @@ static enum colshuf_status add_dictionary(struct csf_batch_plan *plan, const str
   }
   plan->dictionaries[plan->n_dictionaries++] = (struct csf_dictionary_plan){
       .id = field->dictionary_id,
-      .root = {.name = "", .type = CSF_STRUCT, .layout = CSF_LAYOUT_STRUCT, .n_children = 1, .children = field->dictionary}};
+      .root = {.name = "", .type = CSF_STRUCT, .layout = CSF_LAYOUT_STRUCT, .n_children = 1, .children = field->dictionary},
+      .column = plan_column(field->dictionary)};
   return COLSHUF_OK;
 }
 
@@ -53,8 +88,19 @@ static enum colshuf_status merge_shared(struct csf_batch_plan *plan, struct cols
   return COLSHUF_OK;
 }
 
+static enum colshuf_status plan_columns(struct csf_batch_plan *plan, struct colshuf_error *err) {
+  const struct csf_field *root = &plan->schema->root;
+  if (root->n_children == 0) return COLSHUF_OK;
+  size_t size = (size_t)root->n_children * sizeof *plan->columns;
+  plan->columns = csf_alloc(&plan->allocator, size);
+  if (plan->columns == NULL) return csf_fail_memory(err, size);
+  for (int32_t i = 0; i < root->n_children; i++) plan->columns[i] = plan_column(&root->children[i]);
+  return COLSHUF_OK;
+}
+
 static enum colshuf_status build(struct csf_batch_plan *plan, struct colshuf_error *err) {
   const struct csf_field *root = &plan->schema->root;
+  CSF_TRY(plan_columns(plan, err));
   if (plan->schema->has_dictionary) CSF_TRY(collect(plan, root, err));
   CSF_TRY(merge_shared(plan, err));
   for (size_t i = 0; i < plan->n_dictionaries; i++) {
@@ -85,6 +131,7 @@ void csf_batch_plan_free(struct csf_batch_plan *plan) {
   for (size_t i = 0; i < plan->n_dictionaries; i++) csf_array_shape_free(plan->dictionaries[i].shape);
   csf_free(&plan->allocator, plan->dictionaries, plan->dictionaries_capacity * sizeof *plan->dictionaries);
   csf_array_shape_free(plan->shape);
+  csf_free(&plan->allocator, plan->columns, (size_t)plan->schema->root.n_children * sizeof *plan->columns);
   csf_schema_release(plan->schema);
   struct colshuf_allocator allocator = plan->allocator;
   csf_free(&allocator, plan, sizeof *plan);

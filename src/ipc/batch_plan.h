@@ -5,10 +5,24 @@
 
 #include "ipc/batch_read.h"
 
+/* How a column is read: kind CSF_COLUMN_GENERAL, or one of the flat layouts for which there is a quick way. */
+enum csf_column_kind { CSF_COLUMN_GENERAL, CSF_COLUMN_BITS, CSF_COLUMN_FIXED, CSF_COLUMN_OFFSETS32, CSF_COLUMN_OFFSETS64 };
+struct csf_column_plan {
+  uint8_t kind;
+  uint8_t n_buffers;
+  uint8_t alignment; /* of the second buffer */
+  bool is_text;      /* must be UTF-8 */
+  int32_t width;     /* bytes a value, or an offset */
+};
+
+/* 64-bit values on 8 bytes, 128-bit and wider ones on 16; intervals as the structs that they are. */
+uint32_t csf_value_alignment(const struct csf_field *field);
+
 /* The dictionary of one id. Its batch is a struct of one column: the values. */
 struct csf_dictionary_plan {
   int64_t id;
   struct csf_field root;
+  struct csf_column_plan column;
   struct csf_array_shape *shape;
 };
 
@@ -16,6 +30,7 @@ struct csf_batch_plan {
   struct colshuf_allocator allocator;
   struct csf_schema *schema;
   struct csf_array_shape *shape;
+  struct csf_column_plan *columns;
   struct csf_dictionary_plan *dictionaries; /* sorted by id */
   size_t n_dictionaries;
   size_t dictionaries_capacity;

@@ -7,32 +7,15 @@
 
 #include <inttypes.h>
 
-#include "ipc/batch_plan.h"
-#include "ipc/body_read.h"
+#include "ipc/batch_reader.h"
 #include "ipc/format_tables.h"
 #include "ipc/lengths.h"
 #include "ipc/limits.h"
+#include "ipc/message_shape.h"
 
-enum { SIZES_ON_STACK = 256 };
+static enum colshuf_status read_array(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array);
 
-struct batch_reader {
-  const struct csf_batch_plan *plan;
-  const struct csf_dictionaries *dictionaries;
-  const struct csf_batch_read_options *options;
-  bool is_v4;
-  int64_t length;
-  struct csf_fb_vector nodes, variadic; /* data and count move on as they are taken */
-  struct csf_body_reader body;
-  int64_t *sizes; /* of the buffers taken, for csf_array_validate */
-  size_t n_sizes;
-  size_t sizes_capacity;
-  int64_t sizes_on_stack[SIZES_ON_STACK];
-  struct colshuf_error *err;
-};
-
-static enum colshuf_status read_array(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array);
-
-static enum colshuf_status take_node(struct batch_reader *r, struct ArrowArray *array) {
+static enum colshuf_status take_node(struct csf_batch_reader *r, struct ArrowArray *array) {
   if (CSF_UNLIKELY(r->nodes.count == 0)) return csf_fail(r->err, COLSHUF_CORRUPT, "no field node is left for it");
   int64_t length = csf_load_i64(r->nodes.data), null_count = csf_load_i64(r->nodes.data + 8);
   r->nodes.data += CSF_NODE_SIZE;
@@ -46,7 +29,7 @@ static enum colshuf_status take_node(struct batch_reader *r, struct ArrowArray *
 }
 
 /* Takes a buffer into array->buffers[i]. Its size goes behind those of the buffers before, in the order of the walk. */
-static inline enum colshuf_status take_buffer(struct batch_reader *r, struct ArrowArray *array, int i, uint32_t alignment) {
+static inline enum colshuf_status take_buffer(struct csf_batch_reader *r, struct ArrowArray *array, int i, uint32_t alignment) {
   struct csf_span span = {0};
   CSF_TRY(csf_body_take(&r->body, alignment, &span));
   array->buffers[i] = span.data;
@@ -55,7 +38,7 @@ static inline enum colshuf_status take_buffer(struct batch_reader *r, struct Arr
 }
 
 /* A bitmap of an array without nulls says nothing: it is taken, and dropped. */
-static inline enum colshuf_status take_validity(struct batch_reader *r, struct ArrowArray *array) {
+static inline enum colshuf_status take_validity(struct csf_batch_reader *r, struct ArrowArray *array) {
   CSF_TRY(take_buffer(r, array, 0, 1));
   if (array->null_count != 0) return COLSHUF_OK;
   array->buffers[0] = NULL;
@@ -64,15 +47,16 @@ static inline enum colshuf_status take_validity(struct batch_reader *r, struct A
 }
 
 /* Transposed lengths become offsets in memory of the slab. */
-static enum colshuf_status offsets_from_lengths(struct batch_reader *r, struct ArrowArray *array, int width) {
+static enum colshuf_status offsets_from_lengths(struct csf_batch_reader *r, struct ArrowArray *array, int width) {
   int64_t size = r->sizes[r->n_sizes - 1], needed;
   if (csf_multiply_overflow(array->length, (int64_t)width, &needed) || csf_add_overflow(needed, (int64_t)width, &needed) ||
       needed > size) {
     return csf_fail(r->err, COLSHUF_CORRUPT, "offsets of %" PRId64 " values take more than the buffer's %" PRId64 " bytes", array->length,
                     size);
   }
-  void *offsets;
-  CSF_TRY(csf_slab_alloc(r->body.slab, (size_t)needed, &offsets, r->err));
+  void *offsets = array->length == r->length ? r->lengths_memory : NULL; /* whose room is for columns of that length */
+  if (offsets == NULL) CSF_TRY(csf_slab_alloc(r->body.slab, (size_t)needed, &offsets, r->err));
+  else r->lengths_memory += csf_round_up((uint64_t)needed, CSF_ALIGNMENT);
   /* Whether the end lies within the data is checked with the offsets themselves, later. */
   CSF_TRY(csf_offsets_from_lengths(offsets, array->buffers[1], array->length + 1, width, INT64_MAX, r->err));
   array->buffers[1] = offsets;
@@ -81,7 +65,7 @@ static enum colshuf_status offsets_from_lengths(struct batch_reader *r, struct A
 }
 
 /* n + 1 offsets; for no values, none may stand there, which means one 0. */
-static enum colshuf_status take_offsets(struct batch_reader *r, struct ArrowArray *array, int width) {
+static enum colshuf_status take_offsets(struct csf_batch_reader *r, struct ArrowArray *array, int width) {
   uint32_t alignment = r->options->offsets_as_lengths ? 1 : (uint32_t)width;
   CSF_TRY(take_buffer(r, array, 1, alignment));
   if (array->length == 0 && r->sizes[r->n_sizes - 1] == 0) {
@@ -91,31 +75,23 @@ static enum colshuf_status take_offsets(struct batch_reader *r, struct ArrowArra
   return r->options->offsets_as_lengths ? offsets_from_lengths(r, array, width) : COLSHUF_OK;
 }
 
-/* 64-bit values on 8 bytes, 128-bit and wider ones on 16; intervals as the structs that they are. */
-static uint32_t value_alignment(const struct csf_field *field) {
-  if (field->type == CSF_FIXED_SIZE_BINARY) return 1;
-  if (field->type == CSF_INTERVAL_DAY_TIME) return 4;
-  if (field->type == CSF_INTERVAL_MONTH_DAY_NANO) return 8;
-  return field->width > 16 ? 16 : (uint32_t)field->width;
-}
-
-static enum colshuf_status read_fixed(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_fixed(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   CSF_TRY(take_validity(r, array));
-  return take_buffer(r, array, 1, value_alignment(field));
+  return take_buffer(r, array, 1, csf_value_alignment(field));
 }
 
-static enum colshuf_status read_bits(struct batch_reader *r, struct ArrowArray *array) {
+static enum colshuf_status read_bits(struct csf_batch_reader *r, struct ArrowArray *array) {
   CSF_TRY(take_validity(r, array));
   return take_buffer(r, array, 1, 1);
 }
 
-static enum colshuf_status read_binary(struct batch_reader *r, struct ArrowArray *array, int width) {
+static enum colshuf_status read_binary(struct csf_batch_reader *r, struct ArrowArray *array, int width) {
   CSF_TRY(take_validity(r, array));
   CSF_TRY(take_offsets(r, array, width));
   return take_buffer(r, array, 2, 1);
 }
 
-static enum colshuf_status take_variadic_count(struct batch_reader *r, int64_t *out) {
+static enum colshuf_status take_variadic_count(struct csf_batch_reader *r, int64_t *out) {
   if (r->variadic.count == 0) return csf_fail(r->err, COLSHUF_CORRUPT, "no variadic buffer count is left for it");
   *out = csf_load_i64(r->variadic.data);
   r->variadic.data += 8;
@@ -124,7 +100,7 @@ static enum colshuf_status take_variadic_count(struct batch_reader *r, int64_t *
   return csf_fail(r->err, COLSHUF_CORRUPT, "variadic buffer count %" PRId64 ", %" PRIu32 " buffers are left", *out, r->body.n_left);
 }
 
-static enum colshuf_status read_view(struct batch_reader *r, struct ArrowArray *array) {
+static enum colshuf_status read_view(struct csf_batch_reader *r, struct ArrowArray *array) {
   int64_t n, *data_sizes;
   CSF_TRY(take_validity(r, array));
   CSF_TRY(take_buffer(r, array, 1, 16));
@@ -139,13 +115,13 @@ static enum colshuf_status read_view(struct batch_reader *r, struct ArrowArray *
   return COLSHUF_OK;
 }
 
-static enum colshuf_status read_children(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_children(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   for (int32_t i = 0; i < field->n_children; i++) CSF_TRY(read_array(r, &field->children[i], array->children[i]));
   return COLSHUF_OK;
 }
 
 /* Children of structs and sparse unions have the parent's rows, no more (the C Data Interface would allow it). */
-static enum colshuf_status read_equal_children(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_equal_children(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   CSF_TRY(read_children(r, field, array));
   for (int32_t i = 0; i < field->n_children; i++) {
     if (array->children[i]->length == array->length) continue;
@@ -155,13 +131,13 @@ static enum colshuf_status read_equal_children(struct batch_reader *r, const str
   return COLSHUF_OK;
 }
 
-static enum colshuf_status read_list(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array, int width) {
+static enum colshuf_status read_list(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array, int width) {
   CSF_TRY(take_validity(r, array));
   CSF_TRY(take_offsets(r, array, width));
   return read_children(r, field, array);
 }
 
-static enum colshuf_status read_list_view(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array,
+static enum colshuf_status read_list_view(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array,
                                           uint32_t width) {
   CSF_TRY(take_validity(r, array));
   CSF_TRY(take_buffer(r, array, 1, width));
@@ -169,12 +145,12 @@ static enum colshuf_status read_list_view(struct batch_reader *r, const struct c
   return read_children(r, field, array);
 }
 
-static enum colshuf_status no_nulls_here(struct batch_reader *r, const struct csf_field *field, const struct ArrowArray *array) {
+static enum colshuf_status no_nulls_here(struct csf_batch_reader *r, const struct csf_field *field, const struct ArrowArray *array) {
   if (array->null_count == 0) return COLSHUF_OK;
   return csf_fail(r->err, COLSHUF_CORRUPT, "%s has no validity, but null count %" PRId64, csf_type_name(field->type), array->null_count);
 }
 
-static enum colshuf_status read_union(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_union(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   CSF_TRY(no_nulls_here(r, field, array));
   if (r->is_v4) { /* a bitmap that says nothing, since there are no nulls */
     struct csf_span bitmap;
@@ -186,12 +162,12 @@ static enum colshuf_status read_union(struct batch_reader *r, const struct csf_f
   return read_children(r, field, array);
 }
 
-static enum colshuf_status read_run_ends(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_run_ends(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   CSF_TRY(no_nulls_here(r, field, array));
   return read_children(r, field, array);
 }
 
-static enum colshuf_status read_layout(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_layout(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   switch (field->layout) {
     case CSF_LAYOUT_NULL:
       array->null_count = array->length;
@@ -229,7 +205,7 @@ static void share_values(const struct ArrowArray *source, struct ArrowArray *tar
   if (source->dictionary != NULL) share_values(source->dictionary, target->dictionary);
 }
 
-static enum colshuf_status attach_dictionary(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status attach_dictionary(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   size_t place = csf_batch_plan_find(r->plan, field->dictionary_id);
   struct csf_dictionary_values *values = place < r->plan->n_dictionaries ? r->dictionaries->values[place] : NULL;
   if (values == NULL) {
@@ -241,19 +217,14 @@ static enum colshuf_status attach_dictionary(struct batch_reader *r, const struc
   return COLSHUF_OK;
 }
 
-static enum colshuf_status read_array(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
+static enum colshuf_status read_array(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   CSF_TRY(take_node(r, array));
   CSF_TRY(read_layout(r, field, array));
   return field->dictionary == NULL ? COLSHUF_OK : attach_dictionary(r, field, array);
 }
 
-static enum colshuf_status in_column(struct batch_reader *r, enum colshuf_status status, const struct csf_field *root, int32_t i) {
-  return csf_fail_context(r->err, status, "column %" PRId32 " \"%.64s\"", i, root->children[i].name);
-}
-
-static enum colshuf_status validate(struct batch_reader *r, const struct csf_field *field, const struct ArrowArray *array,
-                                    size_t first_size) {
-  struct csf_buffer_sizes sizes = {r->sizes + first_size, (int64_t)(r->n_sizes - first_size)};
+static enum colshuf_status validate(struct csf_batch_reader *r, const struct csf_field *field, const struct ArrowArray *array) {
+  struct csf_buffer_sizes sizes = {r->sizes, (int64_t)r->n_sizes};
   enum csf_validate_level level = r->options->trust == COLSHUF_UNTRUSTED ? CSF_VALIDATE_FULL : CSF_VALIDATE_MEMORY;
   enum colshuf_status status = csf_array_validate(field, array, &sizes, level, r->err);
   if (status != COLSHUF_INVALID_ARGUMENT) return status;
@@ -262,7 +233,7 @@ static enum colshuf_status validate(struct batch_reader *r, const struct csf_fie
 }
 
 /* Passes over an array that nobody wants. */
-static enum colshuf_status skip_array(struct batch_reader *r, const struct csf_field *field) {
+static enum colshuf_status skip_array(struct csf_batch_reader *r, const struct csf_field *field) {
   struct ArrowArray unused;
   CSF_TRY(take_node(r, &unused));
   bool is_union = field->layout == CSF_LAYOUT_SPARSE_UNION || field->layout == CSF_LAYOUT_DENSE_UNION;
@@ -276,28 +247,29 @@ static enum colshuf_status skip_array(struct batch_reader *r, const struct csf_f
   return COLSHUF_OK;
 }
 
-static bool is_wanted(const struct batch_reader *r, int32_t column) {
+static bool is_wanted(const struct csf_batch_reader *r, int32_t column) {
   const struct csf_column_set *columns = &r->options->columns;
   return columns->wanted == NULL || (column < columns->n && columns->wanted[column] != 0);
 }
 
-static enum colshuf_status read_column(struct batch_reader *r, const struct csf_field *field, struct ArrowArray *column) {
-  size_t first_size = r->n_sizes;
+static enum colshuf_status read_column(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *column) {
+  r->n_sizes = 0;
   CSF_TRY(read_array(r, field, column));
-  if (column->length != r->length) {
-    return csf_fail(r->err, COLSHUF_CORRUPT, "%" PRId64 " values in a batch of %" PRId64 " rows", column->length, r->length);
-  }
-  /* Where all columns are wanted they are validated together, which is faster. */
-  return r->options->columns.wanted == NULL ? COLSHUF_OK : validate(r, field, column, first_size);
+  if (column->length == r->length) return COLSHUF_OK;
+  return csf_fail(r->err, COLSHUF_CORRUPT, "%" PRId64 " values in a batch of %" PRId64 " rows", column->length, r->length);
 }
 
-static enum colshuf_status read_columns(struct batch_reader *r, const struct csf_field *root, struct ArrowArray *batch) {
+static enum colshuf_status read_columns(struct csf_batch_reader *r, const struct csf_field *root, const struct csf_column_plan *columns,
+                                        struct ArrowArray *batch) {
   batch->length = r->length;
-  r->sizes[r->n_sizes++] = 0; /* the root's validity */
   for (int32_t i = 0; i < root->n_children; i++) {
     const struct csf_field *field = &root->children[i];
-    enum colshuf_status status = is_wanted(r, i) ? read_column(r, field, batch->children[i]) : skip_array(r, field);
-    if (status != COLSHUF_OK) return in_column(r, status, root, i);
+    struct ArrowArray *column = batch->children[i];
+    bool wanted = is_wanted(r, i);
+    if (wanted && csf_plain_column_read(r, &columns[i], field, column)) continue;
+    enum colshuf_status status = wanted ? read_column(r, field, column) : skip_array(r, field);
+    if (status != COLSHUF_OK) return csf_fail_context(r->err, status, "column %" PRId32 " \"%.64s\"", i, field->name);
+    if (wanted) CSF_TRY(validate(r, field, column)); /* which names the column itself */
   }
   if (r->nodes.count == 0 && r->body.n_left == 0 && r->variadic.count == 0) return COLSHUF_OK;
   return csf_fail(r->err, COLSHUF_CORRUPT,
@@ -305,210 +277,114 @@ static enum colshuf_status read_columns(struct batch_reader *r, const struct csf
                   r->nodes.count, r->body.n_left, r->variadic.count);
 }
 
-/* Everything that the RecordBatch table says. */
-static enum colshuf_status open_batch(struct batch_reader *r, struct csf_fb_table table, struct csf_span body) {
-  struct colshuf_limits limits = csf_limits(r->options->limits);
-  r->length = csf_fb_i64(table, CSF_BATCH_LENGTH, 0);
-  if (r->length < 0) return csf_fail(r->err, COLSHUF_CORRUPT, "record batch of %" PRId64 " rows", r->length);
-  if (r->length > limits.max_rows) {
-    return csf_fail(r->err, COLSHUF_LIMIT, "record batch of %" PRId64 " rows, the limit is %" PRId64, r->length, limits.max_rows);
+void csf_batch_reader_init(struct csf_batch_reader *r, const struct csf_batch_plan *plan, const struct csf_message *message,
+                           const struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
+                           int64_t *sizes_at_hand, struct colshuf_error *err) {
+  *r = (struct csf_batch_reader){.plan = plan, .dictionaries = dictionaries, .options = options, .is_v4 = message->is_v4,
+                                 .sizes = sizes_at_hand, .sizes_capacity = CSF_SIZES_AT_HAND, .err = err};
+}
+
+void csf_batch_reader_clear(struct csf_batch_reader *r, const int64_t *sizes_at_hand) {
+  if (r->sizes != sizes_at_hand) csf_free(&r->options->allocator, r->sizes, r->sizes_capacity * sizeof *r->sizes);
+}
+
+/* The same for every way to the numbers. */
+static enum colshuf_status open_numbers(struct csf_batch_reader *r, int64_t length, struct csf_fb_vector nodes, struct csf_fb_vector buffers,
+                                        struct csf_span body) {
+  int64_t max_rows = csf_limit_rows(r->options->limits);
+  if (length < 0) return csf_fail(r->err, COLSHUF_CORRUPT, "record batch of %" PRId64 " rows", length);
+  if (length > max_rows) {
+    return csf_fail(r->err, COLSHUF_LIMIT, "record batch of %" PRId64 " rows, the limit is %" PRId64, length, max_rows);
   }
-  r->nodes = csf_fb_elements(table, CSF_BATCH_NODES);
-  r->variadic = csf_fb_elements(table, CSF_BATCH_VARIADIC);
-  struct csf_fb_vector buffers = csf_fb_elements(table, CSF_BATCH_BUFFERS);
-  r->body = (struct csf_body_reader){.entry = buffers.data, .n_left = buffers.count, .body = body, .codec = r->options->codec,
-                                     .allocator = r->options->allocator, .max_size = limits.max_decompressed_size, .err = r->err};
+  r->length = length;
+  r->nodes = nodes;
+  r->body.entry = buffers.data;
+  r->body.n_left = buffers.count;
+  r->body.body = body;
+  r->body.codec = r->options->codec;
+  r->body.allocator = r->options->allocator;
+  r->body.max_size = csf_limit_decompressed_size(r->options->limits);
+  r->body.err = r->err;
+  /* Each buffer gives one size. */
+  if (buffers.count <= r->sizes_capacity) return COLSHUF_OK;
+  r->sizes = csf_alloc(&r->options->allocator, buffers.count * sizeof *r->sizes);
+  r->sizes_capacity = buffers.count;
+  return r->sizes == NULL ? csf_fail_memory(r->err, buffers.count * sizeof *r->sizes) : COLSHUF_OK;
+}
+
+enum colshuf_status csf_batch_reader_open(struct csf_batch_reader *r, struct csf_fb_table table, struct csf_span body) {
   CSF_TRY(csf_body_compression_read(csf_fb_child(table, CSF_BATCH_COMPRESSION), &r->body.compression, r->err));
-  /* Each buffer gives one size, and the root one more. */
-  r->sizes_capacity = (size_t)buffers.count + 1;
-  r->sizes = r->sizes_on_stack;
-  if (r->sizes_capacity <= SIZES_ON_STACK) return COLSHUF_OK;
-  r->sizes = csf_alloc(&r->options->allocator, r->sizes_capacity * sizeof *r->sizes);
-  return r->sizes == NULL ? csf_fail_memory(r->err, r->sizes_capacity * sizeof *r->sizes) : COLSHUF_OK;
+  r->variadic = csf_fb_elements(table, CSF_BATCH_VARIADIC);
+  return open_numbers(r, csf_fb_i64(table, CSF_BATCH_LENGTH, 0), csf_fb_elements(table, CSF_BATCH_NODES),
+                      csf_fb_elements(table, CSF_BATCH_BUFFERS), body);
 }
 
-static void close_batch(struct batch_reader *r) {
-  if (r->sizes != r->sizes_on_stack) csf_free(&r->options->allocator, r->sizes, r->sizes_capacity * sizeof *r->sizes);
+static enum colshuf_status open_message(struct csf_batch_reader *r, const struct csf_message *message) {
+  const struct csf_batch_places *places = message->places;
+  if (places == NULL) return csf_batch_reader_open(r, csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER), message->body);
+  const uint8_t *start = message->framing.data;
+  struct csf_fb_vector nodes = {start + places->nodes, places->n_nodes}, buffers = {start + places->buffers, places->n_buffers};
+  return open_numbers(r, csf_load_i64(start + places->length), nodes, buffers, message->body);
 }
 
-static enum colshuf_status fill_and_validate(struct batch_reader *r, const struct csf_field *root, struct ArrowArray *batch) {
-  CSF_TRY(read_columns(r, root, batch));
-  return r->options->columns.wanted == NULL ? validate(r, root, batch, 0) : COLSHUF_OK;
+/* Bytes for all offsets of the batch that are stored as lengths, or 0 where the columns had better ask one by one. */
+static size_t lengths_size(const struct csf_batch_reader *r, const struct csf_field *root, const struct csf_column_plan *columns) {
+  if (!r->options->offsets_as_lengths || r->length > INT32_MAX) return 0;
+  uint64_t size = 0;
+  for (int32_t i = 0; i < root->n_children; i++) {
+    if (!is_wanted(r, i)) continue;
+    if (columns[i].kind == CSF_COLUMN_GENERAL && root->children[i].n_children > 0) return 0; /* nested ones: lengths of their own */
+    if (columns[i].kind < CSF_COLUMN_OFFSETS32) continue;
+    size += csf_round_up(((uint64_t)r->length + 1) * (uint64_t)columns[i].width, CSF_ALIGNMENT);
+    /* They stand in the body in as many bytes: more than it has is a lie, and is refused at its column. */
+    if (size > r->body.body.size + (uint64_t)CSF_ALIGNMENT * (uint64_t)root->n_children) return 0;
+  }
+  return (size_t)size;
 }
 
-/* Reads one RecordBatch table whose columns are those of root. */
-static enum colshuf_status read_tree(struct batch_reader *r, const struct csf_field *root, const struct csf_array_shape *shape, bool copy,
-                                     struct ArrowArray *out, struct csf_slab **slab) {
+static enum colshuf_status new_arrays(struct csf_batch_reader *r, const struct csf_array_shape *shape, bool copy, size_t lengths,
+                                      struct ArrowArray *batch) {
   uint8_t *memory = NULL;
   bool all = r->options->columns.wanted == NULL;
   bool whole = copy && all && r->body.compression == CSF_BODY_PLAIN && r->body.body.size > 0;
   r->body.copy = copy && !all; /* buffer by buffer */
-  size_t memory_size = whole ? r->body.body.size : 0;
-  struct ArrowArray batch;
-  CSF_TRY(csf_array_new_shaped(&r->options->allocator, shape, memory_size, &batch, &memory, &r->body.slab, r->err));
+  size_t body_size = whole ? csf_round_up(r->body.body.size, CSF_ALIGNMENT) : 0;
+  CSF_TRY(csf_array_new_shaped(&r->options->allocator, shape, body_size + lengths, batch, &memory, &r->body.slab, r->err));
   if (whole) {
-    memcpy(memory, r->body.body.data, memory_size);
+    memcpy(memory, r->body.body.data, r->body.body.size);
     r->body.body.data = memory;
   }
-  enum colshuf_status status = fill_and_validate(r, root, &batch);
+  if (lengths > 0) r->lengths_memory = memory + body_size;
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_batch_reader_read(struct csf_batch_reader *r, const struct csf_field *root, const struct csf_column_plan *columns,
+                                          const struct csf_array_shape *shape, bool copy, struct ArrowArray *out) {
+  struct ArrowArray batch;
+  CSF_TRY(new_arrays(r, shape, copy, lengths_size(r, root, columns), &batch));
+  enum colshuf_status status = read_columns(r, root, columns, &batch);
   if (status != COLSHUF_OK) {
     batch.release(&batch);
     return status;
   }
-  if (slab != NULL) *slab = r->body.slab;
   *out = batch;
   return COLSHUF_OK;
-}
-
-static enum colshuf_status fail_header(struct colshuf_error *err, const char *wanted) {
-  return csf_fail(err, COLSHUF_CORRUPT, "the message is not a %s", wanted);
 }
 
 enum colshuf_status csf_batch_read(const struct csf_batch_plan *plan, const struct csf_message *message,
                                    struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
                                    struct ArrowArray *out, struct csf_slab **slab, struct colshuf_error *err) {
-  if (message->kind != CSF_MESSAGE_BATCH) return fail_header(err, "record batch");
+  if (message->kind != CSF_MESSAGE_BATCH) return csf_fail(err, COLSHUF_CORRUPT, "the message is not a record batch");
   const struct csf_schema *schema = plan->schema;
   if (options->offsets_as_lengths && (schema->has_dictionary || schema->has_view)) {
     return csf_fail(err, COLSHUF_CORRUPT, "offsets stored as lengths in a schema with a %s", schema->has_view ? "view" : "dictionary");
   }
-  struct batch_reader r = {.plan = plan, .dictionaries = dictionaries, .options = options, .is_v4 = message->is_v4, .err = err};
-  r.sizes = r.sizes_on_stack;
-  struct csf_fb_table table = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
-  enum colshuf_status status = open_batch(&r, table, message->body);
-  if (status == COLSHUF_OK) status = read_tree(&r, &schema->root, plan->shape, options->copy, out, slab);
-  close_batch(&r);
+  struct csf_batch_reader r;
+  int64_t sizes[CSF_SIZES_AT_HAND];
+  csf_batch_reader_init(&r, plan, message, dictionaries, options, sizes, err);
+  enum colshuf_status status = open_message(&r, message);
+  if (status == COLSHUF_OK) status = csf_batch_reader_read(&r, &schema->root, plan->columns, plan->shape, options->copy, out);
+  if (status == COLSHUF_OK && slab != NULL) *slab = r.body.slab;
+  csf_batch_reader_clear(&r, sizes);
   return status;
-}
-
-/* Values that stood there before are let go. */
-static void put_values(struct csf_dictionaries *dictionaries, size_t place, struct csf_dictionary_values *values) {
-  struct csf_dictionary_values *before = dictionaries->values[place];
-  if (before != NULL) dictionaries->size -= before->size;
-  dictionaries->size += values->size;
-  dictionaries->values[place] = values;
-  csf_dictionary_values_release(before);
-}
-
-static enum colshuf_status check_dictionary_size(const struct csf_batch_read_options *options, uint64_t size, struct colshuf_error *err) {
-  uint64_t most = csf_limits(options->limits).max_dictionary_size;
-  if (size <= most) return COLSHUF_OK;
-  return csf_fail(err, COLSHUF_LIMIT, "dictionaries of %" PRIu64 " bytes, the limit is %" PRIu64, size, most);
-}
-
-/* Wraps *array, which is moved in, or released on failure. */
-static enum colshuf_status wrap_values(const struct csf_batch_read_options *options, struct ArrowArray *array, uint64_t size,
-                                       struct csf_dictionary_values **out, struct colshuf_error *err) {
-  struct colshuf_allocator allocator = csf_allocator(&options->allocator);
-  struct csf_dictionary_values *values = csf_alloc(&allocator, sizeof *values);
-  if (values == NULL) {
-    array->release(array);
-    return csf_fail_memory(err, sizeof *values);
-  }
-  *values = (struct csf_dictionary_values){.allocator = allocator, .array = *array, .size = size};
-  atomic_init(&values->references, 1);
-  *out = values;
-  return COLSHUF_OK;
-}
-
-/* *delta is released in any case. */
-static enum colshuf_status append_delta(const struct csf_field *field, const struct csf_batch_read_options *options,
-                                        const struct ArrowArray *before, struct ArrowArray *delta, struct ArrowArray *out,
-                                        struct colshuf_error *err) {
-  const struct ArrowArray *arrays[2] = {before, delta};
-  int64_t starts[2] = {0, 0}, lengths[2] = {before->length, delta->length};
-  enum colshuf_status status = csf_array_concat(field, arrays, starts, lengths, 2, &options->allocator, out, err);
-  delta->release(delta);
-  return status;
-}
-
-/* The one column of *batch, moved out of it. */
-static struct ArrowArray only_column(struct ArrowArray *batch) {
-  struct ArrowArray column = *batch->children[0];
-  batch->children[0]->release = NULL;
-  batch->release(batch);
-  return column;
-}
-
-static enum colshuf_status keep_values(const struct csf_dictionary_plan *plan, struct csf_dictionaries *dictionaries, size_t place,
-                                       bool is_delta, const struct csf_batch_read_options *options, struct ArrowArray *batch,
-                                       uint64_t size, struct colshuf_error *err) {
-  struct ArrowArray values = only_column(batch);
-  const struct csf_dictionary_values *before = dictionaries->values[place];
-  if (is_delta) {
-    struct ArrowArray whole;
-    CSF_TRY(append_delta(plan->root.children, options, &before->array, &values, &whole, err));
-    values = whole;
-    size += before->size;
-  }
-  struct csf_dictionary_values *kept;
-  CSF_TRY(wrap_values(options, &values, size, &kept, err));
-  put_values(dictionaries, place, kept);
-  return COLSHUF_OK;
-}
-
-/* Bytes that the values take: those of the body, and what came out of compressed buffers. */
-static uint64_t values_size(const struct batch_reader *r, uint64_t body_size) {
-  return body_size + (csf_limits(r->options->limits).max_decompressed_size - r->body.max_size);
-}
-
-static enum colshuf_status read_dictionary(struct batch_reader *r, struct csf_fb_table data, const struct csf_message *message,
-                                           size_t place, bool is_delta, struct csf_dictionaries *dictionaries) {
-  const struct csf_dictionary_plan *plan = &r->plan->dictionaries[place];
-  const struct csf_dictionary_values *before = dictionaries->values[place];
-  uint64_t others = dictionaries->size - (before != NULL && !is_delta ? before->size : 0);
-  CSF_TRY(check_dictionary_size(r->options, others + message->body.size, r->err));
-  CSF_TRY(open_batch(r, data, message->body));
-  struct ArrowArray batch;
-  CSF_TRY(read_tree(r, &plan->root, plan->shape, true, &batch, NULL));
-  uint64_t size = values_size(r, message->body.size);
-  enum colshuf_status status = check_dictionary_size(r->options, others + size, r->err);
-  if (status != COLSHUF_OK) {
-    batch.release(&batch);
-    return status;
-  }
-  return keep_values(plan, dictionaries, place, is_delta, r->options, &batch, size, r->err);
-}
-
-static bool uses_dictionary(const struct csf_field *field, int64_t id) {
-  for (int32_t i = 0; i < field->n_children; i++) {
-    if (uses_dictionary(&field->children[i], id)) return true;
-  }
-  return field->dictionary != NULL && (field->dictionary_id == id || uses_dictionary(field->dictionary, id));
-}
-
-static bool is_dictionary_wanted(const struct csf_batch_plan *plan, const struct csf_column_set *columns, int64_t id) {
-  const struct csf_field *root = &plan->schema->root;
-  if (columns->wanted == NULL) return true;
-  for (int32_t i = 0; i < root->n_children && i < columns->n; i++) {
-    if (columns->wanted[i] != 0 && uses_dictionary(&root->children[i], id)) return true;
-  }
-  return false;
-}
-
-enum colshuf_status csf_dictionary_read(const struct csf_batch_plan *plan, const struct csf_message *message,
-                                        const struct csf_batch_read_options *wanted, struct csf_dictionaries *dictionaries,
-                                        struct colshuf_error *err) {
-  struct csf_batch_read_options whole = *wanted; /* of the values, that is */
-  const struct csf_batch_read_options *options = &whole;
-  whole.columns = (struct csf_column_set){0};
-  if (message->kind != CSF_MESSAGE_DICTIONARY) return fail_header(err, "dictionary batch");
-  struct csf_fb_table table = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
-  int64_t id = csf_fb_i64(table, CSF_DICTIONARY_ID, 0);
-  bool is_delta = csf_fb_u8(table, CSF_DICTIONARY_IS_DELTA, 0) != 0;
-  size_t place = csf_batch_plan_find(plan, id);
-  if (place == plan->n_dictionaries) {
-    return csf_fail(err, COLSHUF_CORRUPT, "dictionary of id %" PRId64 ", which the schema does not name", id);
-  }
-  if (is_delta && dictionaries->values[place] == NULL) {
-    return csf_fail(err, COLSHUF_CORRUPT, "delta for the dictionary of id %" PRId64 ", which has not come yet", id);
-  }
-  if (options->offsets_as_lengths) return csf_fail(err, COLSHUF_CORRUPT, "offsets stored as lengths in a schema with a dictionary");
-  if (!is_dictionary_wanted(plan, &wanted->columns, id)) return COLSHUF_OK;
-  struct csf_fb_table data = csf_fb_child(table, CSF_DICTIONARY_DATA);
-  struct batch_reader r = {.plan = plan, .dictionaries = dictionaries, .options = options, .is_v4 = message->is_v4, .err = err};
-  r.sizes = r.sizes_on_stack;
-  enum colshuf_status status = read_dictionary(&r, data, message, place, is_delta, dictionaries);
-  close_batch(&r);
-  return status == COLSHUF_OK ? status : csf_fail_context(err, status, "dictionary of id %" PRId64, id);
 }

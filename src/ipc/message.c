@@ -13,8 +13,8 @@ const uint8_t csf_end_marker[8] = {0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0};
 struct colshuf_limits csf_limits(const struct colshuf_limits *wanted) {
   struct colshuf_limits limits = {0};
   if (wanted != NULL) limits = *wanted;
-  if (limits.max_decompressed_size == 0) limits.max_decompressed_size = (UINT64_C(1) << 31) - 1 + (UINT64_C(1) << 20);
-  if (limits.max_rows == 0) limits.max_rows = INT32_MAX;
+  if (limits.max_decompressed_size == 0) limits.max_decompressed_size = CSF_DEFAULT_DECOMPRESSED_SIZE;
+  if (limits.max_rows == 0) limits.max_rows = CSF_DEFAULT_ROWS;
   if (limits.max_depth == 0) limits.max_depth = 64;
   if (limits.max_depth > DEPTH_CEILING) limits.max_depth = DEPTH_CEILING;
   if (limits.max_fields == 0) limits.max_fields = 100000;

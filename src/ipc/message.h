@@ -7,6 +7,8 @@
 
 enum csf_message_kind { CSF_MESSAGE_END, CSF_MESSAGE_SCHEMA, CSF_MESSAGE_DICTIONARY, CSF_MESSAGE_BATCH };
 
+struct csf_batch_places; /* message_shape.h */
+
 /* A framed message in memory: spans borrow from where it was read. */
 struct csf_message {
   enum csf_message_kind kind;
@@ -14,6 +16,7 @@ struct csf_message {
   struct csf_span framing;  /* the message from its first byte to the end of its metadata: raw bytes for comparing */
   struct csf_span metadata; /* the flatbuffer, verified */
   struct csf_span body;
+  const struct csf_batch_places *places; /* of a batch whose numbers' places are known already; NULL = look for them */
 };
 
 /*

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One record batch being read: shared by the walk over its columns (batch_read.c), the quick way (batch_plain.c) and dictionaries. */
+#ifndef CSF_IPC_BATCH_READER_H
+#define CSF_IPC_BATCH_READER_H
+
+#include "ipc/batch_plan.h"
+#include "ipc/body_read.h"
+
+enum { CSF_SIZES_AT_HAND = 128 };
+
+struct csf_batch_reader {
+  const struct csf_batch_plan *plan;
+  const struct csf_dictionaries *dictionaries;
+  const struct csf_batch_read_options *options;
+  bool is_v4;
+  int64_t length;
+  struct csf_fb_vector nodes, variadic; /* data and count move on as they are taken */
+  struct csf_body_reader body;
+  uint8_t *lengths_memory; /* room in the slab for offsets that were lengths; NULL = allocate each */
+  int64_t *sizes;          /* of the buffers taken, for csf_array_validate */
+  size_t n_sizes;
+  size_t sizes_capacity;
+  struct colshuf_error *err;
+};
+
+/* Prepares *reader for a message: everything but what open_batch finds out. sizes_at_hand has room for CSF_SIZES_AT_HAND. */
+void csf_batch_reader_init(struct csf_batch_reader *reader, const struct csf_batch_plan *plan, const struct csf_message *message,
+                           const struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
+                           int64_t *sizes_at_hand, struct colshuf_error *err);
+void csf_batch_reader_clear(struct csf_batch_reader *reader, const int64_t *sizes_at_hand);
+
+/* Takes rows, nodes and buffers from a RecordBatch table. */
+enum colshuf_status csf_batch_reader_open(struct csf_batch_reader *reader, struct csf_fb_table table, struct csf_span body)
+    COLSHUF_MUST_USE;
+
+/* Reads the opened batch, whose columns are those of root, into *out. copy: see struct csf_batch_read_options. */
+enum colshuf_status csf_batch_reader_read(struct csf_batch_reader *reader, const struct csf_field *root,
+                                          const struct csf_column_plan *columns, const struct csf_array_shape *shape, bool copy,
+                                          struct ArrowArray *out) COLSHUF_MUST_USE;
+
+/*
+ * Reads and checks a column without anything odd about it. False: nothing was taken, and nothing is said about the column; it is to be
+ * read the general way, which also finds the words for what may be wrong.
+ */
+bool csf_plain_column_read(struct csf_batch_reader *reader, const struct csf_column_plan *plan, const struct csf_field *field,
+                           struct ArrowArray *column);
+
+#endif
