@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where rows come from: Arrow streams, Arrow files, shuffle files, blocks; "-" is standard input. */
+#ifndef CLI_INPUT_H
+#define CLI_INPUT_H
+
+#include <colshuf/colshuf.h>
+#include <stdbool.h>
+
+#include "options.h"
+
+enum input_kind { INPUT_ARROW, INPUT_BLOCKS };
+
+/* Bytes taken so far and, where it is known (else 0), their number: for progress. */
+struct input_progress {
+  uint64_t taken;
+  uint64_t whole;
+};
+
+/* An opened source of rows. All zero is a valid closed one. */
+struct input {
+  const char *name; /* for messages */
+  enum input_kind kind;
+  struct ArrowArrayStream stream;
+  struct ArrowSchema schema;
+  struct input_progress *progress; /* kept up to date for Arrow input; the struct is the input's */
+  struct colshuf_read_metrics *metrics;
+};
+
+/* How shuffle files are read. All zero: everything. */
+struct selection {
+  const char *partition;  /* "7" */
+  const char *partitions; /* "3-9" */
+  const char *columns;    /* "a,b" */
+  uint64_t memory_limit;
+  int64_t target_rows;
+  int64_t threads;
+  bool keep_dictionaries;
+  bool verify_checksums;
+  bool skip_corrupt;
+  bool trusted;
+};
+
+/* Opens paths[0..n): one of any kind, or several shuffle files. Returns GO_ON or an exit code, with the sentence said. */
+int input_open(const char *command, const char *const *paths, int n, const struct selection *selection, struct input *input);
+
+/* The next batch; batch->release NULL = end. Returns GO_ON or an exit code. */
+int input_next(struct input *input, struct ArrowArray *batch);
+
+/* Says on standard error what was left out (skip_corrupt), and returns the exit code for that: bad data, or GO_ON. */
+int input_remarks(const struct input *input);
+
+void input_close(struct input *input);
+
+/* Whether path is a shuffle file or a file of blocks (by its first bytes), or Arrow. Returns GO_ON or an exit code. */
+int input_probe(const char *path, enum input_kind *kind);
+
+/* GO_ON when path is a shuffle file or a file of blocks; else an exit code, with the sentence said. */
+int input_check_blocks(const char *path);
+
+/* "7" or "3-9" as first and end (exclusive). */
+bool parse_partitions(const char *text, int32_t *first, int32_t *end);
+
+#endif

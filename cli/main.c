@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+
+#include "commands.h"
+#include "options.h"
+#include "report.h"
+
+static const struct command {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *summary;
+} commands[] = {
+    {"write", command_write, "Arrow data in, shuffle files out"},
+    {"read", command_read, "partitions of shuffle files as Arrow, CSV or JSON"},
+    {"cat", command_cat, "rows as a table"},
+    {"head", command_head, "the first rows as a table"},
+    {"stats", command_stats, "nulls, distinct values, minimum, maximum and bytes of each column"},
+    {"convert", command_convert, "rows of any file to an Arrow stream, Arrow file, CSV or JSON"},
+    {"extract", command_extract, "one partition to an Arrow file"},
+    {"repack", command_repack, "shuffle files again, with another codec or block size"},
+    {"inspect", command_inspect, "partitions, blocks, schema, and where the bytes are"},
+    {"verify", command_verify, "find what is broken, and where"},
+    {"diff", command_diff, "whether two outputs hold the same rows"},
+    {"clean", command_clean, "remove temporary files of killed processes"},
+};
+
+static int print_help(void) {
+  printf("Usage: colshuf COMMAND ...\n\nColumnar shuffle files as Apache DataFusion Comet reads and writes them.\n\n");
+  for (int i = 0; i < N_ELEMENTS(commands); i++) printf("  %-10s%s\n", commands[i].name, commands[i].summary);
+  printf("\ncolshuf COMMAND --help tells more; so does man colshuf. \"-\" is standard input or output.\n"
+         "Exit codes: 0 well, 1 the data is bad, 2 the call is wrong, 3 the machine refused (files, memory).\n");
+  return finish_stdout(EXIT_WELL);
+}
+
+static int run(int argc, char **argv) {
+  const char *name = argc < 2 ? "" : argv[1];
+  if (argc < 2) return fail_usage("", "which command?");
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) return print_help();
+  if (strcmp(name, "--version") == 0) {
+    printf("colshuf %s\n", colshuf_version());
+    return finish_stdout(EXIT_WELL);
+  }
+  for (int i = 0; i < N_ELEMENTS(commands); i++) {
+    if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+  }
+  return fail_usage("", "there is no command %s", name);
+}
+
+/* Text is shown as UTF-8 whatever the locale says; only its width comes from the C library. */
+int main(int argc, char **argv) {
+  if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) setlocale(LC_CTYPE, "");
+  signal(SIGPIPE, SIG_IGN);
+  int code = run(argc, argv);
+  return code == EXIT_INTERRUPTED ? die_interrupted() : code;
+}

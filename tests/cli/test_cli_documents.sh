@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Completions and manual page know every command and option.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$(dirname "$0")/harness.sh"
+"$root/tools/completions" "$build" "$work/completions" || not_ok "tools/completions"
+for shell in bash zsh fish; do
+  check "completions/colshuf.$shell is up to date (tools/completions)" cmp -s "$work/completions/colshuf.$shell" "$root/completions/colshuf.$shell"
+done
+if command -v bash >/dev/null; then
+  words=$(bash -c '. "$1"; COMP_WORDS=(colshuf write --cod); COMP_CWORD=2; _colshuf; echo "${COMPREPLY[@]}"' - "$root/completions/colshuf.bash")
+  check "bash completes an option" test "$words" = --codec
+  words=$(bash -c '. "$1"; COMP_WORDS=(colshuf ver); COMP_CWORD=1; _colshuf; echo "${COMPREPLY[@]}"' - "$root/completions/colshuf.bash")
+  check "bash completes a command" test "$words" = verify
+fi
+for shell in zsh fish; do
+  if command -v $shell >/dev/null; then
+    check "$shell can read its file" $shell -n "$root/completions/colshuf.$shell"
+  else
+    skip "$shell is not installed"
+  fi
+done
+manual=$root/docs/man/colshuf.1
+for command in $("$colshuf" --help | awk '/^  [a-z]/ {print $1}'); do
+  check "the manual has $command" grep -q "^\.SS.*\b$command\b" "$manual"
+  for option in $("$colshuf" "$command" --help | grep -oE '(^|, |^ +)--[a-z-]+' | grep -oE '[a-z][a-z-]*'); do
+    escaped=$(printf '%s' "$option" | sed 's/-/\\\\-/g')
+    [ "$option" = help ] || grep -q "\\\\-\\\\-$escaped\b" "$manual" || not_ok "the manual has no --$option (of $command)"
+  done
+done
+if command -v groff >/dev/null; then
+  check "the manual has no faults" test -z "$(groff -man -Tutf8 -ww "$manual" 2>&1 >/dev/null)"
+fi
+finish

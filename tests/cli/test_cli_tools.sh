@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# inspect, verify, stats, diff, repack, clean.
+. "$(dirname "$0")/harness.sh"
+"$make_table" plain 40000 >table.arrows
+"$colshuf" write table.arrows -o a -n 8 --hash id >/dev/null || exit 1
+is_json() {
+  if command -v python3 >/dev/null; then python3 -m json.tool out >/dev/null 2>&1; else grep -q '"version": 1' out; fi
+}
+
+run inspect a.data
+expect 0 "inspect"
+check "inspect shows the columns" grep -q 'id  *int64' out
+check "inspect shows the codec" grep -q 'codec lz4' out
+run inspect a.data --blocks
+check "inspect --blocks has a line a block" test "$(grep -c 'lz4' out)" -ge 8
+run inspect a.data --json --blocks
+expect 0 "inspect --json"
+check "inspect --json is JSON" is_json
+check "inspect counts rows" test "$(json_number rows)" = 40000
+check "inspect counts bytes" test "$(json_number bytes)" = "$(wc -c <a.data)"
+sum=$(awk '/"raw_bytes_by_kind"/ {on = 1; next} on && /}/ {exit} on {gsub(/[^0-9]/, "", $2); n += $2} END {print n}' out)
+check "bytes by kind add up (headers are not compressed)" test $((sum - $(json_number header))) = "$(json_number raw_bytes)"
+cp a.data bare
+run inspect bare --json
+expect 0 "inspect of blocks without an index"
+check "which has the rows" test "$(json_number rows)" = 40000
+run inspect a.data --deep
+expect 0 "inspect --deep"
+
+run verify a.data bare
+expect 0 "verify of two files"
+run verify a.data --json
+check "verify --json is JSON" is_json
+check "verify --json says ok" grep -q '"ok": true' out
+cp a.data b.data && cp a.index b.index && cp a.checksum.ADLER32 b.checksum.ADLER32
+printf 'XX' | dd of=b.data bs=1 seek=40 conv=notrunc 2>/dev/null
+run verify a.data b.data --json
+check "verify with a bad one among them: 1" test "$code" -eq 1
+check "verify --json of a bad file is JSON" is_json
+check "the partition of the fault" test "$(json_number partition)" = 0
+run verify a.data missing.data
+check "verify with a missing one among them: 3" test "$code" -eq 3
+run inspect b.data
+check "inspect of a damaged file: 1" test "$code" -eq 1
+run cat b.data
+check "cat of a damaged file: 1" test "$code" -eq 1
+run read b.data --skip-corrupt -f csv
+expect 1 "read past damage" "left out"
+check "which gives the other partitions" test "$(wc -l <out)" -gt 30000
+
+run stats a.data
+expect 0 "stats"
+run stats table.arrows --json
+check "stats --json is JSON" is_json
+check "stats counts nulls" test "$(grep '"nulls"' out | sed -n '2s/[^0-9]//gp')" = 4000
+distinct=$(json_number distinct_estimate)
+check "distinct values within 5 %: $distinct of 40000" test "$distinct" -gt 38000 -a "$distinct" -le 40000
+check "the least and most id" grep -q '"most": "39999"' out
+
+run repack a.data -o packed --codec zstd:5 --block-rows 1000 --checksum crc32 --json
+expect 0 "repack"
+check "repack --json is JSON" is_json
+check "repack makes more blocks" test "$(json_number blocks)" -ge 40
+run diff a.data packed.data --ordered
+expect 0 "repack keeps partitions and order"
+check "diff says so" grep -q '^equal: 40,000 rows in 8 partitions' out
+run verify packed.data
+expect 0 "verify after repack"
+
+"$colshuf" write table.arrows -o c -n 8 --hash k >/dev/null
+run diff a.data c.data
+check "other partitions differ: 1" test "$code" -eq 1
+run diff a.data c.data --whole
+expect 0 "as a whole they do not"
+run diff a.data c.data --json
+check "diff --json is JSON" is_json
+"$make_table" plain 39999 >shorter.arrows
+run diff table.arrows shorter.arrows
+check "a row less: 1" test "$code" -eq 1
+check "it is shown" grep -q '"id": 39999' out
+"$make_table" other >other.arrows
+run diff table.arrows other.arrows
+check "types that differ are said" grep -q 'column 0 (id) is int64 and float64' out
+
+: >".gone.999999999-3.colshuf-tmp"
+run clean . --json
+expect 0 "clean"
+check "clean removes what a dead process left" test ! -e .gone.999999999-3.colshuf-tmp
+check "and counts it" test "$(json_number removed)" = 1
+check "and nothing else" test -e a.data
+
+run cat a.data -n 2
+check "no colours and no progress in files" sh -c '! grep -q "$(printf "\033")" out err'
+finish
