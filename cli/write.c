@@ -177,11 +177,6 @@ static int for_all_batches(struct job *job, const char *what, int (*each)(struct
   return code;
 }
 
-#pragma weak colshuf_bounds_sampler_new
-#pragma weak colshuf_bounds_sampler_free
-#pragma weak colshuf_bounds_sampler_add
-#pragma weak colshuf_bounds_sampler_next_input
-#pragma weak colshuf_bounds_sampler_finish
 static struct colshuf_bounds_sampler *sampler;
 
 static int sample_batch(struct job *job, struct ArrowArray *batch) {
@@ -204,7 +199,6 @@ static int sample_bounds(struct job *job) {
                                                          .n_keys = job->n_keys,
                                                          .rules = job->options.partitioner.rules,
                                                          .seed = r->seed};
-  if (colshuf_bounds_sampler_new == NULL) return fail_usage(NAME, "--range wants --bounds FILE");
   enum colshuf_status status = colshuf_bounds_sampler_new(&job->schema, &options, &sampler, &err);
   if (status != COLSHUF_OK) return fail_error(status, &err, NULL);
   int code = for_all_batches(job, "sampling", sample_batch, sample_next);
