@@ -146,7 +146,7 @@ static int64_t clamp(int64_t value, int64_t most) {
 static void fill_places(struct input *input, uint8_t *out, int64_t size, int width, int64_t last) {
   for (int64_t i = 0; (i + 1) * width <= size; i++) {
     uint8_t step = take_byte(input);
-    last = step < 0xf0 ? last + (step & 3) : take_i64(input);
+    last = step < 0xf0 ? (int64_t)((uint64_t)last + (step & 3)) : take_i64(input);
     memcpy(out + i * width, &last, (size_t)width);
   }
 }
