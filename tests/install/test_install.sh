@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+# A user's program builds against the installed tree, through pkg-config (shared and static) and through CMake, and runs.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$BUILD" --prefix "$work/root" >"$work/log" || { cat "$work/log"; exit 1; }
+[ -x "$work/root/bin/colshuf" ] || { echo "no command was installed"; exit 1; }
+pc=$(find "$work/root" -name colshuf.pc)
+sed -i "s,^prefix=.*,prefix=$work/root," "$pc"
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+libdir=$(pkg-config --variable=libdir colshuf)
+
+block=tests/install/three_rows.block
+run() {
+  LD_LIBRARY_PATH=$libdir "$1" "$block" >"$work/out" || { echo "$1 failed"; exit 1; }
+  grep -q '^3 rows, 2 columns$' "$work/out" || { echo "$1 printed:"; cat "$work/out"; exit 1; }
+}
+# shellcheck disable=SC2046
+cc -std=c17 -Wall -Wextra -Werror examples/decode_block.c -o "$work/shared" $(pkg-config --cflags --libs colshuf)
+run "$work/shared"
+# shellcheck disable=SC2046
+cc -std=c17 examples/decode_block.c -o "$work/static" $(pkg-config --cflags colshuf) "$libdir/libcolshuf.a" \
+  $(pkg-config --libs --static colshuf | tr ' ' '\n' | grep -v '^-lcolshuf$')
+run "$work/static"
+
+mkdir "$work/project"
+cat >"$work/project/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.18)
+project(user C)
+find_package(colshuf REQUIRED)
+add_executable(user $PWD/examples/decode_block.c)
+target_link_libraries(user PRIVATE colshuf::colshuf)
+END
+cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/root" >"$work/log" &&
+  cmake --build "$work/project/build" >>"$work/log" || { cat "$work/log"; exit 1; }
+run "$work/project/build/user"
+# Every public header stands by itself, in C and in C++.
+for header in include/colshuf/*.h; do
+  echo "#include <colshuf/$(basename "$header")>" >"$work/one.c"
+  cc -std=c17 -Wall -Wextra -Werror -fsyntax-only -I"$work/root/include" "$work/one.c"
+  ! command -v c++ >/dev/null || c++ -x c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -I"$work/root/include" "$work/one.c"
+done
+echo "installed, built three ways, run"
