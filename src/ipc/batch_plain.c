@@ -9,17 +9,31 @@
 #include "ipc/format_tables.h"
 #include "ipc/lengths.h"
 
+/* What the loop over the columns needs, in registers as far as there are any. */
+struct plain_reader {
+  const uint8_t *node;  /* to be taken next */
+  const uint8_t *entry; /* the same of buffers */
+  const uint8_t *body;
+  uint64_t body_size;
+  uint64_t n; /* rows */
+  uint64_t bitmap_size;
+  uint8_t *lengths_memory;
+  const struct csf_scan *scan;
+  bool as_lengths;
+  bool is_full; /* values are checked that no memory access depends on */
+};
+
 struct buffer {
   const uint8_t *data;
   uint64_t size;
 };
 
 /* Buffer i of those to be taken next. False: not within the body. */
-static inline bool peek(const struct csf_batch_reader *r, int i, struct buffer *out) {
-  const uint8_t *entry = r->body.entry + (size_t)i * CSF_BUFFER_SIZE;
-  uint64_t offset = csf_load_u64(entry), size = csf_load_u64(entry + 8), body_size = r->body.body.size;
-  if (size > body_size || offset > body_size - size) return false; /* negative ones are too large */
-  out->data = size == 0 ? csf_body_zeros : r->body.body.data + offset;
+static inline bool peek(const struct plain_reader *p, int i, struct buffer *out) {
+  const uint8_t *entry = p->entry + (size_t)i * CSF_BUFFER_SIZE;
+  uint64_t offset = csf_load_u64(entry), size = csf_load_u64(entry + 8);
+  if (CSF_UNLIKELY(size > p->body_size || offset > p->body_size - size)) return false; /* negative ones are too large */
+  out->data = size == 0 ? csf_body_zeros : p->body + offset;
   out->size = size;
   return true;
 }
@@ -30,64 +44,81 @@ static bool nulls_and_text_are_right(const struct csf_field *field, const struct
   return csf_validate_full(&place) == COLSHUF_OK;
 }
 
-static bool offsets_are_right(const struct csf_column_plan *plan, const uint8_t *offsets, int64_t n, uint64_t data_size) {
-  if (plan->kind == CSF_COLUMN_OFFSETS32) {
-    return csf_scan()->rises32(offsets, n) && csf_load_u32(offsets + 4 * n) <= data_size;
-  }
-  return csf_scan()->rises64(offsets, n) && csf_load_u64(offsets + 8 * n) <= data_size;
+static inline bool offsets_are_right(const struct plain_reader *p, bool wide, const uint8_t *offsets, uint64_t data_size) {
+  if (wide) return p->scan->rises64(offsets, (int64_t)p->n) && csf_load_u64(offsets + 8 * p->n) <= data_size;
+  return p->scan->rises32(offsets, (int64_t)p->n) && csf_load_u32(offsets + 4 * p->n) <= data_size;
 }
 
 /* Transposed lengths into the room that was set aside for them; *offsets moves there. */
-static bool restore_offsets(struct csf_batch_reader *r, const struct csf_column_plan *plan, uint64_t size, const uint8_t **offsets) {
-  if (r->lengths_memory == NULL) return false;
-  uint8_t *target = r->lengths_memory;
-  if (csf_offsets_from_lengths(target, *offsets, r->length + 1, plan->width, INT64_MAX, NULL) != COLSHUF_OK) return false;
-  r->lengths_memory += csf_round_up(size, CSF_ALIGNMENT);
-  *offsets = target;
+static bool restore_offsets(const struct plain_reader *p, int width, const uint8_t **offsets) {
+  if (p->lengths_memory == NULL) return false;
+  bool ok = csf_offsets_from_lengths(p->lengths_memory, *offsets, (int64_t)p->n + 1, width, INT64_MAX, NULL) == COLSHUF_OK;
+  *offsets = p->lengths_memory;
+  return ok;
+}
+
+/* Offsets and the bytes they point into. */
+static inline bool take_binary(const struct plain_reader *p, const struct csf_column_plan *plan, struct ArrowArray *column) {
+  struct buffer offsets, data;
+  if (!peek(p, 1, &offsets) || !peek(p, 2, &data) || offsets.size < (p->n + 1) * (uint64_t)plan->width) return false;
+  if (CSF_UNLIKELY(p->as_lengths)) {
+    if (!restore_offsets(p, plan->width, &offsets.data)) return false;
+  } else if (((uintptr_t)offsets.data & (plan->alignment - 1u)) != 0) {
+    return false;
+  }
+  if (!offsets_are_right(p, plan->kind == CSF_COLUMN_OFFSETS64, offsets.data, data.size)) return false;
+  column->buffers[1] = offsets.data;
+  column->buffers[2] = data.data;
   return true;
 }
 
-/* The second buffer, and the third where there is one. */
-static bool take_values(struct csf_batch_reader *r, const struct csf_column_plan *plan, struct ArrowArray *column) {
-  struct buffer values, data;
-  uint64_t n = (uint64_t)r->length, needed = n * (uint64_t)plan->width;
-  bool has_offsets = plan->kind >= CSF_COLUMN_OFFSETS32, as_lengths = has_offsets && r->options->offsets_as_lengths;
-  if (plan->kind == CSF_COLUMN_BITS) needed = (n + 7) / 8;
-  if (has_offsets) needed += (uint64_t)plan->width;
-  if (!peek(r, 1, &values) || values.size < needed) return false;
-  if (((uintptr_t)values.data & (plan->alignment - 1u)) != 0 && !as_lengths) return false;
-  if (has_offsets) {
-    if (!peek(r, 2, &data)) return false;
-    if (as_lengths && !restore_offsets(r, plan, needed, &values.data)) return false;
-    if (!offsets_are_right(plan, values.data, r->length, data.size)) return false;
-    column->buffers[2] = data.data;
-  }
+static inline bool take_values(const struct plain_reader *p, const struct csf_column_plan *plan, struct ArrowArray *column) {
+  struct buffer values;
+  uint64_t needed = plan->kind == CSF_COLUMN_BITS ? p->bitmap_size : p->n * (uint64_t)plan->width;
+  if (!peek(p, 1, &values) || values.size < needed || ((uintptr_t)values.data & (plan->alignment - 1u)) != 0) return false;
   column->buffers[1] = values.data;
   return true;
 }
 
-bool csf_plain_column_read(struct csf_batch_reader *r, const struct csf_column_plan *plan, const struct csf_field *field,
-                           struct ArrowArray *column) {
-  if (plan->kind == CSF_COLUMN_GENERAL || r->body.compression != CSF_BODY_PLAIN || r->body.copy || r->length == 0) return false;
-  if (r->nodes.count == 0 || r->body.n_left < plan->n_buffers) return false;
-  uint64_t length = csf_load_u64(r->nodes.data), null_count = csf_load_u64(r->nodes.data + 8);
+/* Node and validity, then the rest. */
+static inline bool take_column(const struct plain_reader *p, const struct csf_column_plan *plan, const struct csf_field *field,
+                               struct ArrowArray *column) {
+  uint64_t null_count = csf_load_u64(p->node + 8);
   struct buffer validity;
-  uint8_t *lengths_memory = r->lengths_memory;
-  if (length != (uint64_t)r->length || length > INT32_MAX || null_count > length || !peek(r, 0, &validity)) return false;
-  if (null_count > 0 && validity.size < (length + 7) / 8) return false;
-  column->length = (int64_t)length;
+  if (csf_load_u64(p->node) != p->n || null_count > p->n || !peek(p, 0, &validity)) return false;
+  if (null_count > 0 && validity.size < p->bitmap_size) return false;
+  column->length = (int64_t)p->n;
   column->null_count = (int64_t)null_count;
   column->buffers[0] = null_count == 0 ? NULL : validity.data;
-  bool right = take_values(r, plan, column);
-  if (right && r->options->trust == COLSHUF_UNTRUSTED && (null_count > 0 || plan->is_text)) right = nulls_and_text_are_right(field, column);
-  if (!right) {
-    r->lengths_memory = lengths_memory; /* the general way starts afresh */
-    return false;
+  if (!(plan->kind >= CSF_COLUMN_OFFSETS32 ? take_binary(p, plan, column) : take_values(p, plan, column))) return false;
+  return !(p->is_full && (null_count > 0 || plan->is_text)) || nulls_and_text_are_right(field, column);
+}
+
+int32_t csf_plain_columns_read(struct csf_batch_reader *r, const struct csf_column_plan *plans, const struct csf_field *fields,
+                               struct ArrowArray *const *columns, int32_t n) {
+  if (r->body.compression != CSF_BODY_PLAIN || r->body.copy || r->length == 0 || r->length > INT32_MAX) return 0;
+  struct plain_reader p = {.node = r->nodes.data, .entry = r->body.entry, .body = r->body.body.data, .body_size = r->body.body.size,
+                           .n = (uint64_t)r->length, .bitmap_size = ((uint64_t)r->length + 7) / 8, .lengths_memory = r->lengths_memory,
+                           .scan = csf_scan(), .as_lengths = r->options->offsets_as_lengths,
+                           .is_full = r->options->trust == COLSHUF_UNTRUSTED};
+  uint32_t n_left = r->body.n_left;
+  if ((uint32_t)n > r->nodes.count) n = (int32_t)r->nodes.count;
+  int32_t i = 0;
+  for (; i < n; i++) {
+    const struct csf_column_plan *plan = &plans[i];
+    if (plan->kind == CSF_COLUMN_GENERAL || plan->n_buffers > n_left || !take_column(&p, plan, &fields[i], columns[i])) break;
+    p.node += CSF_NODE_SIZE;
+    p.entry += (size_t)plan->n_buffers * CSF_BUFFER_SIZE;
+    n_left -= plan->n_buffers;
+    if (p.as_lengths && plan->kind >= CSF_COLUMN_OFFSETS32) {
+      p.lengths_memory += csf_round_up((p.n + 1) * (uint64_t)plan->width, CSF_ALIGNMENT);
+    }
   }
-  r->nodes.data += CSF_NODE_SIZE;
-  r->nodes.count--;
-  r->body.entry += (size_t)plan->n_buffers * CSF_BUFFER_SIZE;
-  r->body.n_left -= plan->n_buffers;
-  r->body.n_taken += plan->n_buffers;
-  return true;
+  r->nodes.data = p.node;
+  r->nodes.count -= (uint32_t)i;
+  r->body.entry = p.entry;
+  r->body.n_taken += r->body.n_left - n_left;
+  r->body.n_left = n_left;
+  r->lengths_memory = p.lengths_memory;
+  return i;
 }

@@ -259,17 +259,32 @@ static enum colshuf_status read_column(struct csf_batch_reader *r, const struct 
   return csf_fail(r->err, COLSHUF_CORRUPT, "%" PRId64 " values in a batch of %" PRId64 " rows", column->length, r->length);
 }
 
+/* The general way for one column, wanted or not. */
+static enum colshuf_status take_column(struct csf_batch_reader *r, const struct csf_field *root, int32_t i, struct ArrowArray *column) {
+  const struct csf_field *field = &root->children[i];
+  bool wanted = is_wanted(r, i);
+  enum colshuf_status status = wanted ? read_column(r, field, column) : skip_array(r, field);
+  if (status != COLSHUF_OK) return csf_fail_context(r->err, status, "column %" PRId32 " \"%.64s\"", i, field->name);
+  return wanted ? validate(r, field, column) : COLSHUF_OK; /* which names the column itself */
+}
+
+/* How many columns from i on are wanted. */
+static int32_t count_wanted(const struct csf_batch_reader *r, int32_t i, int32_t n) {
+  if (r->options->columns.wanted == NULL) return n - i;
+  int32_t end = i;
+  while (end < n && end - i < 64 && is_wanted(r, end)) end++; /* not all, lest odd columns in between make it quadratic */
+  return end - i;
+}
+
 static enum colshuf_status read_columns(struct csf_batch_reader *r, const struct csf_field *root, const struct csf_column_plan *columns,
                                         struct ArrowArray *batch) {
+  int32_t n = root->n_children, i = 0;
   batch->length = r->length;
-  for (int32_t i = 0; i < root->n_children; i++) {
-    const struct csf_field *field = &root->children[i];
-    struct ArrowArray *column = batch->children[i];
-    bool wanted = is_wanted(r, i);
-    if (wanted && csf_plain_column_read(r, &columns[i], field, column)) continue;
-    enum colshuf_status status = wanted ? read_column(r, field, column) : skip_array(r, field);
-    if (status != COLSHUF_OK) return csf_fail_context(r->err, status, "column %" PRId32 " \"%.64s\"", i, field->name);
-    if (wanted) CSF_TRY(validate(r, field, column)); /* which names the column itself */
+  while (i < n) {
+    i += csf_plain_columns_read(r, columns + i, root->children + i, batch->children + i, count_wanted(r, i, n));
+    if (i == n) break;
+    CSF_TRY(take_column(r, root, i, batch->children[i]));
+    i++;
   }
   if (r->nodes.count == 0 && r->body.n_left == 0 && r->variadic.count == 0) return COLSHUF_OK;
   return csf_fail(r->err, COLSHUF_CORRUPT,

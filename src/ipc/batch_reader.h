@@ -39,10 +39,11 @@ enum colshuf_status csf_batch_reader_read(struct csf_batch_reader *reader, const
                                           struct ArrowArray *out) COLSHUF_MUST_USE;
 
 /*
- * Reads and checks a column without anything odd about it. False: nothing was taken, and nothing is said about the column; it is to be
- * read the general way, which also finds the words for what may be wrong.
+ * Reads and checks columns one after another as long as there is nothing odd about them; gives the number of those that are done. Of the next
+ * one nothing was taken, and nothing is said about it: it is to be read the general way, which also finds the words for what
+ * may be wrong. plans, fields and columns start at the first of n columns.
  */
-bool csf_plain_column_read(struct csf_batch_reader *reader, const struct csf_column_plan *plan, const struct csf_field *field,
-                           struct ArrowArray *column);
+int32_t csf_plain_columns_read(struct csf_batch_reader *reader, const struct csf_column_plan *plans, const struct csf_field *fields,
+                               struct ArrowArray *const *columns, int32_t n);
 
 #endif
