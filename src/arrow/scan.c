@@ -74,6 +74,7 @@ const struct csf_scan *csf_scan(void) {
   scan = &csf_scan_scalar;
 #if defined(__x86_64__)
   if (csf_cpu()->avx2) scan = &csf_scan_avx2;
+  if (csf_cpu()->avx512) scan = &csf_scan_avx512;
 #endif
   atomic_store_explicit(&chosen, scan, memory_order_relaxed);
   return scan;

@@ -25,6 +25,7 @@ const struct csf_scan *csf_scan(void);
 extern const struct csf_scan csf_scan_scalar;
 #if defined(__x86_64__)
 extern const struct csf_scan csf_scan_avx2;
+extern const struct csf_scan csf_scan_avx512;
 #endif
 
 #endif

@@ -182,6 +182,17 @@ static void no_text_at_all_is_ascii(void) {
   check_all(NULL, 0, CSF_UTF8_ASCII);
 }
 
+/* Those that this machine runs; the first is scalar. */
+static size_t scans(const struct csf_scan *out[3]) {
+  size_t n = 0;
+  out[n++] = &csf_scan_scalar;
+#if defined(__x86_64__)
+  if (csf_cpu()->avx2) out[n++] = &csf_scan_avx2;
+  if (csf_cpu()->avx512) out[n++] = &csf_scan_avx512;
+#endif
+  return n;
+}
+
 static void check_scan(const struct csf_scan *scan, const uint8_t *at, int64_t n, uint64_t limit) {
   const struct csf_scan *plain = &csf_scan_scalar;
   if (n > 0) {
@@ -198,6 +209,8 @@ static void check_scan(const struct csf_scan *scan, const uint8_t *at, int64_t n
 
 static void integer_scans_agree_at_every_length_up_to_a_page_end(void) {
   struct test_random random = {9};
+  const struct csf_scan *all[3];
+  size_t n_scans = scans(all);
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   uint8_t *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(pages != MAP_FAILED);
@@ -207,26 +220,28 @@ static void integer_scans_agree_at_every_length_up_to_a_page_end(void) {
     for (int64_t i = 0; i < n; i++) at[i] = (uint8_t)test_random_below(&random, 100);
     for (int64_t i = 3; i < n && n % 3 == 0; i += 4) at[i] = 0;
     static const uint64_t limits[] = {1, 100, 101, 255, 256, 65535, 65536, 1677721599, UINT32_MAX, (uint64_t)UINT32_MAX + 1, INT64_MAX};
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) check_scan(csf_scan(), at, n, limits[i]);
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+      for (size_t j = 0; j < n_scans; j++) check_scan(all[j], at, n, limits[i]);
+    }
   }
   munmap(pages, 2 * page);
 }
 
 static void a_single_fall_is_found_wherever_it_is(void) {
+  const struct csf_scan *all[3];
+  size_t n_scans = scans(all);
   int32_t narrow[101];
   int64_t wide[101];
   for (int n = 0; n <= 100; n++) {
     for (int bad = 0; bad <= n; bad++) {
       for (int i = 0; i <= n; i++) wide[i] = narrow[i] = 1000 + 3 * i;
-      CHECK(csf_scan()->rises32(narrow, n) && csf_scan()->rises64(wide, n));
-      CHECK(csf_scan_scalar.rises32(narrow, n) && csf_scan_scalar.rises64(wide, n));
+      for (size_t j = 0; j < n_scans; j++) CHECK(all[j]->rises32(narrow, n) && all[j]->rises64(wide, n));
       static const int64_t values[] = {-1, INT32_MIN, 0};
       for (int v = 0; v < 3; v++) {
         narrow[bad] = (int32_t)values[v];
         wide[bad] = v == 1 ? INT64_MIN : values[v];
         bool rises = v == 2 && bad == 0;
-        CHECK(csf_scan()->rises32(narrow, n) == rises && csf_scan()->rises64(wide, n) == rises);
-        CHECK(csf_scan_scalar.rises32(narrow, n) == rises && csf_scan_scalar.rises64(wide, n) == rises);
+        for (size_t j = 0; j < n_scans; j++) CHECK(all[j]->rises32(narrow, n) == rises && all[j]->rises64(wide, n) == rises);
       }
     }
   }
