@@ -16,22 +16,17 @@ static bool ends_with(const char *text, const char *end) {
   return size >= n && strcmp(text + size - n, end) == 0;
 }
 
-/* Whether NAME.data has its index beside it. */
-static enum colshuf_status find_index(struct csf_source *source, const char *data_path, bool *found, struct colshuf_error *err) {
-  *found = false;
-  if (!ends_with(data_path, ".data")) return COLSHUF_OK;
+/* Whether there is no index beside a file: then it is a bare run of blocks. */
+static bool has_no_index(struct csf_source *source, const char *data_path) {
   size_t size;
   char *path = csf_sibling_path(data_path, ".index", &source->allocator, &size);
-  if (path == NULL) return csf_fail_memory(err, size);
+  if (path == NULL) return false;
   int fd = -1;
   struct colshuf_error local = {0};
-  enum colshuf_status status = csf_open_read(path, &fd, &local);
-  *found = status == COLSHUF_OK;
-  if (*found) csf_io_current->close(fd);
+  bool found = csf_open_read(path, &fd, &local) == COLSHUF_OK;
+  if (found) csf_io_current->close(fd);
   csf_free(&source->allocator, path, size);
-  if (*found || local.system_errno == ENOENT) return COLSHUF_OK;
-  if (err != NULL) *err = local;
-  return status;
+  return !found && local.system_errno == ENOENT;
 }
 
 static enum colshuf_status choose_partitions(struct csf_source *source, const struct colshuf_source *spec, struct colshuf_error *err) {
@@ -51,15 +46,23 @@ enum colshuf_status csf_source_load_checksums(struct csf_source *source, struct 
   return csf_checksums_read(source->name, source->index.n_partitions, &source->allocator, &source->algorithm, &source->checksums, err);
 }
 
+static enum colshuf_status open_bare(struct csf_source *source, const char *path, struct colshuf_error *err) {
+  CSF_TRY(csf_open_read(path, &source->fd, err));
+  return csf_file_size(source->fd, path, &source->data_size, err);
+}
+
 static enum colshuf_status open_file(struct csf_source *source, const struct colshuf_source *spec, bool ignore_index,
                                      struct colshuf_error *err) {
-  bool has_index = spec->index_path != NULL && !ignore_index;
-  if (!has_index && !ignore_index) CSF_TRY(find_index(source, spec->data_path, &has_index, err));
-  if (!has_index) {
-    CSF_TRY(csf_open_read(spec->data_path, &source->fd, err));
-    return csf_file_size(source->fd, spec->data_path, &source->data_size, err);
-  }
-  return csf_output_open_any(spec->data_path, spec->index_path, &source->fd, &source->index, &source->data_size, err);
+  bool may_have_index = !ignore_index && (spec->index_path != NULL || ends_with(spec->data_path, ".data"));
+  if (!may_have_index) return open_bare(source, spec->data_path, err);
+  struct colshuf_error local = {0};
+  enum colshuf_status status =
+      csf_output_open_any(spec->data_path, spec->index_path, &source->fd, &source->index, &source->data_size, &local);
+  if (status == COLSHUF_OK) return COLSHUF_OK;
+  bool is_missing = local.system_errno == ENOENT && spec->index_path == NULL;
+  if (is_missing && has_no_index(source, spec->data_path)) return open_bare(source, spec->data_path, err);
+  if (err != NULL) *err = local;
+  return status;
 }
 
 static enum colshuf_status open_spec(struct csf_source *source, const struct colshuf_source *spec,
@@ -287,11 +290,11 @@ enum colshuf_status csf_source_skip_checked(struct csf_source *source, struct co
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_source_fail_context(const struct csf_source *source, const struct csf_source_block *block,
+enum colshuf_status csf_source_fail_context(const char *name, const struct csf_source_block *block,
                                             enum colshuf_status status, struct colshuf_error *err) {
   if (block->partition < 0) {
-    return csf_fail_context(err, status, "%s, block %" PRIu64 " at offset %" PRIu64, source->name, block->block, block->offset);
+    return csf_fail_context(err, status, "%s, block %" PRIu64 " at offset %" PRIu64, name, block->block, block->offset);
   }
-  return csf_fail_context(err, status, "%s, partition %" PRId32 ", block %" PRIu64 " at offset %" PRIu64, source->name,
+  return csf_fail_context(err, status, "%s, partition %" PRId32 ", block %" PRIu64 " at offset %" PRIu64, name,
                           block->partition, block->block, block->offset);
 }

@@ -83,8 +83,8 @@ void csf_source_forgive(struct csf_source *source);
 /* As csf_source_skip, but the bytes that are passed over count for the checksum, which is then compared. Files and memory only. */
 enum colshuf_status csf_source_skip_checked(struct csf_source *source, struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* Puts "FILE, partition P, block B at offset O: " before the message. */
-enum colshuf_status csf_source_fail_context(const struct csf_source *source, const struct csf_source_block *block,
+/* Puts "NAME, partition P, block B at offset O: " before the message; name is a source's. */
+enum colshuf_status csf_source_fail_context(const char *name, const struct csf_source_block *block,
                                             enum colshuf_status status, struct colshuf_error *err);
 
 void csf_source_close(struct csf_source *source); /* harmless when repeated */

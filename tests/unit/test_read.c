@@ -154,6 +154,7 @@ static struct colshuf_read_options random_options(struct test_random *random) {
   static const int64_t targets[] = {0, 1, 7, 40};
   options.target_rows = targets[test_random_below(random, 4)];
   if (test_random_below(random, 3) == 0) options.memory_limit = 1 << 20;
+  if (test_random_below(random, 3) == 0) options.threads = 1 + (int)test_random_below(random, 3);
   return options;
 }
 
@@ -492,37 +493,42 @@ static void spoil(int i, bool header) {
   if (!header) memset(block + COLSHUF_BLOCK_HEADER_SIZE, 0, 8);
 }
 
-static void corrupt_blocks_are_skipped_when_asked_and_counted(void) {
+static void check_skipping(int header, int threads) {
   static struct written written;
   static struct reading reading;
   struct csf_schema *schema = test_schema("k: int32, s: utf8");
-  for (int header = 0; header < 2; header++) {
-    write_plain(&written, schema, 5, 10);
-    spoil(2, header);
-    const char *path = test_output_write(&output, "out", COLSHUF_CHECKSUM_NONE);
-    struct colshuf_source source = {.data_path = path};
-    struct colshuf_error err = {0};
-    struct colshuf_read_metrics metrics;
-    struct ArrowArrayStream stream;
-    struct colshuf_read_options options = {.allocator = test_heap, .skip_corrupt = 1};
-    REQUIRE_OK(colshuf_read(&source, 1, &options, &metrics, &stream, &err));
-    read_stream(&stream, &reading);
-    CHECK_INT(reading.status, COLSHUF_OK);
-    CHECK_INT(reading.n_rows, 40);
-    CHECK_INT(metrics.skipped_blocks, 1);
-    CHECK_INT(metrics.sources, 1);
-    CHECK_INT(metrics.rows, 40);
-    CHECK_INT(metrics.blocks, header ? 4 : 5);
-    forget(&reading);
-    read_all(&source, 1, NULL, &reading);
-    CHECK_INT(reading.status, COLSHUF_CORRUPT);
-    CHECK_INT(reading.n_rows, 20);
-    CHECK_CONTAINS(reading.message, "partition 2, block 0 at offset ");
-    forget(&reading);
-    drop(&written);
-    test_output_clear(&output);
-  }
+  write_plain(&written, schema, 5, 10);
+  spoil(2, header);
+  const char *path = test_output_write(&output, "out", COLSHUF_CHECKSUM_NONE);
+  struct colshuf_source source = {.data_path = path};
+  struct colshuf_error err = {0};
+  struct colshuf_read_metrics metrics;
+  struct ArrowArrayStream stream;
+  struct colshuf_read_options options = {.allocator = test_heap, .skip_corrupt = 1, .threads = threads};
+  REQUIRE_OK(colshuf_read(&source, 1, &options, &metrics, &stream, &err));
+  read_stream(&stream, &reading);
+  CHECK_INT(reading.status, COLSHUF_OK);
+  CHECK_INT(reading.n_rows, 40);
+  CHECK_INT(metrics.skipped_blocks, 1);
+  CHECK_INT(metrics.sources, 1);
+  CHECK_INT(metrics.rows, 40);
+  CHECK_INT(metrics.blocks, header ? 4 : 5);
+  forget(&reading);
+  options.skip_corrupt = 0;
+  read_all(&source, 1, &options, &reading);
+  CHECK_INT(reading.status, COLSHUF_CORRUPT);
+  CHECK_INT(reading.n_rows, 20);
+  CHECK_CONTAINS(reading.message, "partition 2, block 0 at offset ");
+  forget(&reading);
+  drop(&written);
+  test_output_clear(&output);
   csf_schema_release(schema);
+}
+
+static void corrupt_blocks_are_skipped_when_asked_and_counted(void) {
+  for (int header = 0; header < 2; header++) {
+    for (int threads = 0; threads < 3; threads++) check_skipping(header, threads);
+  }
 }
 
 static void a_checksum_that_differs_is_told_with_both_numbers(void) {
@@ -727,6 +733,8 @@ static void columns_that_nobody_wants_are_neither_read_nor_looked_at(void) {
   csf_schema_release(schema);
 }
 
+static int threads_of_read_once;
+
 static enum colshuf_status read_once(void *ctx) {
   const struct colshuf_source *source = ctx;
   struct colshuf_error err = {0};
@@ -734,7 +742,7 @@ static enum colshuf_status read_once(void *ctx) {
   struct ArrowArray batch;
   struct ArrowSchema schema;
   int32_t columns[] = {1, 0};
-  struct colshuf_read_options options = {.allocator = test_heap, .target_rows = 12, .columns = columns, .n_columns = 2};
+  struct colshuf_read_options options = {.allocator = test_heap, .target_rows = 12, .columns = columns, .n_columns = 2, .threads = threads_of_read_once};
   enum colshuf_status status = colshuf_read(source, 1, &options, NULL, &stream, &err);
   if (status != COLSHUF_OK) return status;
   if (stream.get_schema(&stream, &schema) == 0) {
@@ -761,6 +769,9 @@ static void reading_survives_every_refusal(void) {
   test_output_end_partition(&output);
   source.data_path = test_output_write(&output, "plain", COLSHUF_CHECKSUM_NONE);
   CHECK(test_oom_sweep(read_once, &source) > 20);
+  threads_of_read_once = 2;
+  CHECK(test_oom_sweep(read_once, &source) > 20);
+  threads_of_read_once = 0;
   drop(&written);
   test_output_clear(&output);
   csf_schema_release(schema);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shuffle/ahead.h"
+
+#include <pthread.h>
+
+#include "block/decoder.h"
+
+enum { MOST_THREADS = 64 };
+
+struct worker {
+  struct csf_ahead *ahead;
+  struct colshuf_block_decoder *decoder;
+  pthread_t thread;
+};
+
+/*
+ * A ring of places: [first, next) are submitted, of which [first, started) are being decoded or done. Places are the reader's but between
+ * submission and the end of decoding.
+ */
+struct csf_ahead {
+  struct colshuf_allocator allocator;
+  pthread_mutex_t lock;
+  pthread_cond_t submitted, decoded;
+  bool stopping;
+  uint64_t first, started, next;
+  uint64_t n_bytes;
+  int n_workers;
+  size_t n_places;
+  bool *done; /* one for each place */
+  struct csf_job *jobs;
+  struct worker workers[MOST_THREADS];
+};
+
+void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job) {
+  size_t consumed;
+  const struct colshuf_bytes_owner *owner = job->owner.retain != NULL ? &job->owner : NULL;
+  job->status = colshuf_block_decoder_decode(decoder, job->data, job->size, owner, &consumed, NULL, &job->batch, &job->err);
+  if (job->status == COLSHUF_OK) job->schema = csf_schema_retain(csf_block_decoder_schema(decoder));
+}
+
+void csf_job_clear(struct csf_job *job) {
+  if (job->batch.release != NULL) job->batch.release(&job->batch);
+  if (job->is_deferred && job->owner.release != NULL) job->owner.release(job->owner.ctx);
+  csf_schema_release(job->schema);
+  *job = (struct csf_job){.bytes = job->bytes};
+  job->bytes.size = 0;
+}
+
+static void *work(void *ctx) {
+  struct worker *worker = ctx;
+  struct csf_ahead *ahead = worker->ahead;
+  pthread_mutex_lock(&ahead->lock);
+  for (;;) {
+    while (ahead->started == ahead->next && !ahead->stopping) pthread_cond_wait(&ahead->submitted, &ahead->lock);
+    if (ahead->stopping) break;
+    size_t place = ahead->started++ % ahead->n_places;
+    pthread_mutex_unlock(&ahead->lock);
+    csf_job_decode(worker->decoder, &ahead->jobs[place]);
+    pthread_mutex_lock(&ahead->lock);
+    ahead->done[place] = true;
+    pthread_cond_signal(&ahead->decoded);
+  }
+  pthread_mutex_unlock(&ahead->lock);
+  return NULL;
+}
+
+static enum colshuf_status start_worker(struct csf_ahead *ahead, const struct colshuf_block_decoder_options *options,
+                                        struct csf_column_set columns, struct colshuf_error *err) {
+  struct worker *worker = &ahead->workers[ahead->n_workers];
+  worker->ahead = ahead;
+  CSF_TRY(colshuf_block_decoder_new(options, &worker->decoder, err));
+  csf_block_decoder_project(worker->decoder, columns.wanted, columns.n);
+  int error = pthread_create(&worker->thread, NULL, work, worker);
+  if (error != 0) {
+    colshuf_block_decoder_free(worker->decoder);
+    return csf_fail_errno(err, error, "cannot start thread %d of those that decode ahead", ahead->n_workers);
+  }
+  ahead->n_workers++;
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status build(struct csf_ahead *ahead, int n_threads, const struct colshuf_block_decoder_options *options,
+                                 struct csf_column_set columns, struct colshuf_error *err) {
+  size_t size = ahead->n_places * sizeof *ahead->jobs;
+  ahead->jobs = csf_alloc_zero(&ahead->allocator, size);
+  ahead->done = csf_alloc_zero(&ahead->allocator, ahead->n_places * sizeof *ahead->done);
+  if (ahead->jobs == NULL || ahead->done == NULL) return csf_fail_memory(err, size);
+  for (size_t i = 0; i < ahead->n_places; i++) csf_buffer_init(&ahead->jobs[i].bytes, &ahead->allocator);
+  for (int i = 0; i < n_threads; i++) CSF_TRY(start_worker(ahead, options, columns, err));
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_decoder_options *options, struct csf_column_set columns,
+                                  struct csf_ahead **out, struct colshuf_error *err) {
+  struct colshuf_allocator allocator = csf_allocator(&options->allocator);
+  struct csf_ahead *ahead = csf_alloc_zero(&allocator, sizeof *ahead);
+  if (ahead == NULL) return csf_fail_memory(err, sizeof *ahead);
+  if (n_threads > MOST_THREADS) n_threads = MOST_THREADS;
+  ahead->allocator = allocator;
+  ahead->n_places = 2 * (size_t)n_threads + 2;
+  pthread_mutex_init(&ahead->lock, NULL);
+  pthread_cond_init(&ahead->submitted, NULL);
+  pthread_cond_init(&ahead->decoded, NULL);
+  enum colshuf_status status = build(ahead, n_threads, options, columns, err);
+  if (status != COLSHUF_OK) {
+    csf_ahead_free(ahead);
+    return status;
+  }
+  *out = ahead;
+  return COLSHUF_OK;
+}
+
+static void stop_workers(struct csf_ahead *ahead) {
+  pthread_mutex_lock(&ahead->lock);
+  ahead->stopping = true;
+  pthread_cond_broadcast(&ahead->submitted);
+  pthread_mutex_unlock(&ahead->lock);
+  for (int i = 0; i < ahead->n_workers; i++) {
+    pthread_join(ahead->workers[i].thread, NULL);
+    colshuf_block_decoder_free(ahead->workers[i].decoder);
+  }
+}
+
+void csf_ahead_free(struct csf_ahead *ahead) {
+  if (ahead == NULL) return;
+  stop_workers(ahead);
+  for (size_t i = 0; ahead->jobs != NULL && i < ahead->n_places; i++) {
+    csf_job_clear(&ahead->jobs[i]);
+    csf_buffer_clear(&ahead->jobs[i].bytes);
+  }
+  pthread_cond_destroy(&ahead->decoded);
+  pthread_cond_destroy(&ahead->submitted);
+  pthread_mutex_destroy(&ahead->lock);
+  struct colshuf_allocator allocator = ahead->allocator;
+  csf_free(&allocator, ahead->done, ahead->n_places * sizeof *ahead->done);
+  csf_free(&allocator, ahead->jobs, ahead->n_places * sizeof *ahead->jobs);
+  csf_free(&allocator, ahead, sizeof *ahead);
+}
+
+struct csf_job *csf_ahead_claim(struct csf_ahead *ahead) {
+  /* first and next are written by the reader's thread alone. */
+  return ahead->next - ahead->first == ahead->n_places ? NULL : &ahead->jobs[ahead->next % ahead->n_places];
+}
+
+void csf_ahead_submit(struct csf_ahead *ahead) {
+  ahead->n_bytes += ahead->jobs[ahead->next % ahead->n_places].size;
+  pthread_mutex_lock(&ahead->lock);
+  ahead->done[ahead->next % ahead->n_places] = false;
+  ahead->next++;
+  pthread_cond_signal(&ahead->submitted);
+  pthread_mutex_unlock(&ahead->lock);
+}
+
+uint64_t csf_ahead_bytes(const struct csf_ahead *ahead) {
+  return ahead->n_bytes;
+}
+
+struct csf_job *csf_ahead_take(struct csf_ahead *ahead) {
+  if (ahead->first == ahead->next) return NULL;
+  size_t place = ahead->first % ahead->n_places;
+  pthread_mutex_lock(&ahead->lock);
+  while (!ahead->done[place]) pthread_cond_wait(&ahead->decoded, &ahead->lock);
+  pthread_mutex_unlock(&ahead->lock);
+  return &ahead->jobs[place];
+}
+
+void csf_ahead_give_back(struct csf_ahead *ahead, struct csf_job *job) {
+  ahead->n_bytes -= job->size;
+  csf_job_clear(job);
+  ahead->first++;
+}
