@@ -45,8 +45,8 @@ struct colshuf_block_encoder {
 
 enum { BLOCKS_BETWEEN_TRIALS = 64 };
 
-/* Bytes that are worth tables of their own in a codec that makes tables. */
-enum { SMALLEST_PART = 4096 };
+/* A buffer of so many bytes is worth tables of its own in a codec that makes tables; what lies between two such, a quarter of it. */
+enum { LARGE_BUFFER = 16384, LARGE_REST = LARGE_BUFFER / 4 };
 
 /* --- opening --- */
 
@@ -257,16 +257,18 @@ static enum colshuf_status append_stream(struct colshuf_block_encoder *e, const 
   return csf_buffer_append(out, csf_end_marker, sizeof csf_end_marker, err);
 }
 
-/* Finds where the buffers of the batch start that are large enough to be parts for the codec. */
+/* Finds where the codec's parts start: before and behind each large buffer of the batch; small ones go with their neighbours. */
 static enum colshuf_status find_parts(struct colshuf_block_encoder *e, struct colshuf_error *err) {
   const struct csf_buffer *buffers = &e->writer.buffers;
   size_t body = e->stream.size - sizeof csf_end_marker - (size_t)e->writer.body_size, last = 0;
   e->parts.size = 0;
   for (size_t i = 0; i < buffers->size; i += 16) {
-    size_t start = body + (size_t)csf_load_u64(buffers->data + i);
-    if (start - last < SMALLEST_PART || e->stream.size - start < SMALLEST_PART) continue;
-    CSF_TRY(csf_buffer_append(&e->parts, &start, sizeof start, err));
-    last = start;
+    size_t start = body + (size_t)csf_load_u64(buffers->data + i), size = (size_t)csf_load_u64(buffers->data + i + 8);
+    size_t end = start + (size_t)csf_round_up(size, e->writer.alignment);
+    if (size < LARGE_BUFFER) continue;
+    if (start - last >= LARGE_REST) CSF_TRY(csf_buffer_append(&e->parts, &start, sizeof start, err));
+    if (e->stream.size - end >= LARGE_REST) CSF_TRY(csf_buffer_append(&e->parts, &end, sizeof end, err));
+    last = end;
   }
   return COLSHUF_OK;
 }
