@@ -17,8 +17,16 @@ enum colshuf_partitioning {
   COLSHUF_PARTITION_ID = 4           /* ids stand in a column: keys[0], any integer type, no nulls */
 };
 
-/* Whose rule where Spark and Comet's native code differ (NaN and wide decimals hashed, keys equal to a bound, order of floats; round robin by hash). */
-enum colshuf_rules { COLSHUF_RULES_SPARK = 0, COLSHUF_RULES_COMET = 1 };
+/*
+ * Whose rule where Spark and Comet's native code differ (NaN and wide decimals hashed, keys equal to a bound, order of floats;
+ * round robin by hash). Spark is of two minds about one type, calendar intervals: its interpreter hashes months, days and
+ * microseconds, the code that it generates (and that moves rows, unless generation is off) leaves the days out.
+ */
+enum colshuf_rules {
+  COLSHUF_RULES_SPARK = 0,
+  COLSHUF_RULES_COMET = 1,
+  COLSHUF_RULES_SPARK_GENERATED = 2 /* as SPARK, but calendar intervals hash without their days */
+};
 
 struct colshuf_key {
   int32_t column; /* top-level column */

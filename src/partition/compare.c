@@ -10,12 +10,12 @@
  * IEEE's total order. A negative float's bits grow as it falls, a positive one's as it rises.
  */
 static uint32_t float_order(uint32_t bits, enum colshuf_rules rules) {
-  if (rules == COLSHUF_RULES_SPARK) bits = csf_float_bits(bits, true);
+  if (rules != COLSHUF_RULES_COMET) bits = csf_float_bits(bits, true);
   return bits ^ (bits >> 31 ? UINT32_MAX : 0x80000000u);
 }
 
 static uint64_t double_order(uint64_t bits, enum colshuf_rules rules) {
-  if (rules == COLSHUF_RULES_SPARK) bits = csf_double_bits(bits, true);
+  if (rules != COLSHUF_RULES_COMET) bits = csf_double_bits(bits, true);
   return bits ^ (bits >> 63 ? UINT64_MAX : SIGN64);
 }
 

@@ -20,10 +20,11 @@ static uint32_t hash_wide_decimal(const struct csf_column *column, int64_t row, 
   return csf_hash_bytes(bytes, size, h);
 }
 
-static uint32_t hash_calendar(const struct csf_column *column, int64_t row, uint32_t h) {
+static uint32_t hash_calendar(const struct csf_column *column, int64_t row, uint32_t h, enum colshuf_rules rules) {
   struct csf_calendar value = csf_column_calendar(column, row);
   h = csf_hash_long((uint64_t)value.microseconds, h);
-  return csf_hash_int((uint32_t)value.months, csf_hash_int((uint32_t)value.days, h));
+  if (rules != COLSHUF_RULES_SPARK_GENERATED) h = csf_hash_int((uint32_t)value.days, h);
+  return csf_hash_int((uint32_t)value.months, h);
 }
 
 static uint32_t hash_struct(const struct csf_column *column, int64_t row, uint32_t h, enum colshuf_rules rules) {
@@ -45,7 +46,7 @@ static uint32_t hash_list(const struct csf_column *column, int64_t row, uint32_t
 }
 
 static uint32_t hash_valid(const struct csf_column *column, int64_t row, uint32_t h, enum colshuf_rules rules) {
-  bool one_nan = rules == COLSHUF_RULES_SPARK;
+  bool one_nan = rules != COLSHUF_RULES_COMET;
   switch (column->kind) {
     case CSF_KIND_NULL:
       return h;
@@ -66,7 +67,7 @@ static uint32_t hash_valid(const struct csf_column *column, int64_t row, uint32_
     case CSF_KIND_DAY_TIME:
       return csf_hash_long((uint64_t)csf_column_day_time(column, row), h);
     case CSF_KIND_CALENDAR:
-      return hash_calendar(column, row, h);
+      return hash_calendar(column, row, h, rules);
     case CSF_KIND_BYTES: {
       struct csf_span bytes = csf_column_bytes(column, row);
       return csf_hash_bytes(bytes.data, bytes.size, h);
@@ -268,7 +269,7 @@ static void hash_structs(const struct csf_column *column, int64_t start, size_t 
 /* At most CHUNK rows; seeds may be h. */
 static void hash_chunk(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules,
                        const uint32_t *seeds, uint32_t *h) {
-  bool one_nan = rules == COLSHUF_RULES_SPARK;
+  bool one_nan = rules != COLSHUF_RULES_COMET;
   switch (column->kind) {
     case CSF_KIND_NULL:
       keep(seeds, n, h);

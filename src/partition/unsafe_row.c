@@ -113,14 +113,17 @@ static bool resolve(const struct csf_column **column, int64_t *row) {
   return false;
 }
 
-/* A null in a row keeps the room of the types that Spark updates in place. */
+/*
+ * A null in a row keeps the room of the types that Spark updates in place: decimals with the size 0, intervals with their own.
+ * (In that room Spark leaves what the row before had there; zeros are the only choice that depends on the row alone.)
+ */
 static enum colshuf_status append_null_field(const struct csf_column *column, struct frame frame, size_t slot,
                                              struct csf_buffer *out, struct colshuf_error *err) {
   while (column->kind == CSF_KIND_DICTIONARY) column = &column->children[0];
   if (column->kind != CSF_KIND_DECIMAL_WIDE && column->kind != CSF_KIND_CALENDAR) return COLSHUF_OK;
   size_t place = out->size;
   CSF_TRY(csf_buffer_append_zero(out, 16, err));
-  point_slot(out, frame, slot, place, 0);
+  point_slot(out, frame, slot, place, column->kind == CSF_KIND_CALENDAR ? 16 : 0);
   return COLSHUF_OK;
 }
 

@@ -9,6 +9,7 @@ Writes FOLDER/round-robin-NAME.arrow; format: spark_common.py. Beyond that:
   in which the task met them.
 - A case's "keys" are all columns of the row as Spark shuffled it, in order: with "sorted": true the order of the rows
   depends on the bytes of the whole row.
+- Calendar intervals are never null here: Spark leaves what the row before had in the 16 bytes of a null one, and sorts by them.
 Ids without the sort are checked here against the definition (start from the task's number, then in turn); with it, that the
 ids of each task are a full cycle.
 Ends with the number of answers.
@@ -127,6 +128,7 @@ def main():
     makers = [common.Maker(options.seed + at, options.rows) for at in range(3)]
     flat = common.flat_columns(makers[0])
     special = common.special_columns(makers[1])
+    special["ci"] = common.calendar_intervals(common.Maker(options.seed, options.rows, null_share=0))
     nested = common.nested_columns(makers[2])
     total = 0
     for name, columns in [("plain", {key: flat[key] for key in ("i64", "f64", "s")}), ("flat", flat), ("special", special),

@@ -85,6 +85,13 @@ static void decimals_hash_as_longs_or_as_their_shortest_bytes(void) {
   CHECK_HASHES("decimal256(40,2)", "123 | -123 | 0 | null", COLSHUF_RULES_SPARK, -1536290115, 1285747285, -783713497, 42);
 }
 
+static void the_days_of_an_interval_count_unless_spark_generated_the_code(void) {
+  static const char rows[] = "{1 2 3000} | {1 3 3000} | {0 0 0} | null";
+  CHECK_HASHES("interval_month_day_nano", "{1 2 3000}", COLSHUF_RULES_SPARK, 2116328997);
+  CHECK_HASHES("interval_month_day_nano", "{1 2 3000}", COLSHUF_RULES_COMET, 2116328997);
+  CHECK_HASHES("interval_month_day_nano", rows, COLSHUF_RULES_SPARK_GENERATED, -85556545, -85556545, 1081828689, 42);
+}
+
 /* Each as the Spark type that holds all its values. */
 static void types_that_spark_lacks_hash_as_the_nearest_type(void) {
   CHECK_HASHES("uint8", "1 | 127", COLSHUF_RULES_SPARK, -559580957, 1135925485);
@@ -409,6 +416,7 @@ static const struct test_case tests[] = {
     TEST(a_null_leaves_the_running_hash),
     TEST(a_dictionary_hashes_as_its_values),
     TEST(decimals_hash_as_longs_or_as_their_shortest_bytes),
+    TEST(the_days_of_an_interval_count_unless_spark_generated_the_code),
     TEST(types_that_spark_lacks_hash_as_the_nearest_type),
     TEST(the_kernels_agree_with_the_fold_for_every_type),
     TEST(ids_are_never_negative_nor_too_large),
