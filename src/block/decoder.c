@@ -106,14 +106,30 @@ static enum colshuf_status attach_owner(const struct block_reading *r, struct cs
   return COLSHUF_OK;
 }
 
-/* The rest of a stream whose batch may have been found already. */
-static enum colshuf_status take_rest(struct block_reading *r, struct csf_cursor *cursor, const uint8_t *start,
-                                     const struct csf_batch_read_options *options, bool found, struct csf_message *batch) {
+static bool is_end(const struct csf_cursor *cursor) {
+  return cursor->size == sizeof csf_end_marker && memcmp(cursor->data, csf_end_marker, sizeof csf_end_marker) == 0;
+}
+
+/* Message `place` behind the schema; most often it is shaped like the one that stood there in the last block of this schema. */
+static enum colshuf_status take_message(struct block_reading *r, struct csf_cursor *cursor, const uint8_t *start, size_t place,
+                                        struct csf_message *out, bool *end_marker) {
+  const struct colshuf_limits *limits = &r->decoder->limits;
+  struct csf_message_shape *shape = place < r->entry->n_shapes ? &r->entry->shapes[place] : NULL;
+  if (shape != NULL && csf_message_shape_take(shape, cursor, limits->max_decompressed_size, out)) return COLSHUF_OK;
+  CSF_TRY(csf_message_take(cursor, start, limits, out, end_marker, r->err));
+  if (shape != NULL) csf_message_shape_learn(shape, out);
+  return COLSHUF_OK;
+}
+
+/* Everything behind the schema: dictionaries, then one batch, then the end. Guards G13, G14, G17-G19. */
+static enum colshuf_status take_messages(struct block_reading *r, struct csf_cursor *cursor, const uint8_t *start,
+                                         const struct csf_batch_read_options *options, struct csf_message *batch) {
   struct csf_message message;
-  bool end_marker = false;
-  for (;;) {
+  bool end_marker = false, found = false;
+  for (size_t i = 0;; i++) {
+    if (found && is_end(cursor)) return COLSHUF_OK;
     size_t place = (size_t)(cursor->data - start);
-    CSF_TRY(csf_message_take(cursor, start, &r->decoder->limits, &message, &end_marker, r->err));
+    CSF_TRY(take_message(r, cursor, start, i, &message, &end_marker));
     if (message.kind == CSF_MESSAGE_END) break;
     if (message.kind == CSF_MESSAGE_SCHEMA) return csf_fail(r->err, COLSHUF_CORRUPT, "a second schema at byte %zu", place);
     if (found) {
@@ -128,23 +144,6 @@ static enum colshuf_status take_rest(struct block_reading *r, struct csf_cursor 
   if (cursor->size == 0) return COLSHUF_OK;
   return csf_fail(r->err, COLSHUF_CORRUPT, "trailing data: %zu bytes at byte %zu, behind the IPC stream's end", cursor->size,
                   (size_t)(cursor->data - start));
-}
-
-static bool is_end(const struct csf_cursor *cursor) {
-  return cursor->size == sizeof csf_end_marker && memcmp(cursor->data, csf_end_marker, sizeof csf_end_marker) == 0;
-}
-
-/*
- * Everything behind the schema: dictionaries, then one batch, then the end. Guards G13, G14, G17-G19. Most often that is a batch
- * shaped like the last one of its schema.
- */
-static enum colshuf_status take_messages(struct block_reading *r, struct csf_cursor *cursor, const uint8_t *start,
-                                         const struct csf_batch_read_options *options, struct csf_message *batch) {
-  bool found = csf_message_shape_take(&r->entry->shape, cursor, r->decoder->limits.max_decompressed_size, batch);
-  if (found && is_end(cursor)) return COLSHUF_OK;
-  CSF_TRY(take_rest(r, cursor, start, options, found, batch));
-  if (!found) csf_message_shape_learn(&r->entry->shape, batch);
-  return COLSHUF_OK;
 }
 
 static enum colshuf_status check_columns(const struct block_reading *r) {

@@ -7,7 +7,8 @@ static void free_entry(struct csf_cached_schema *entry, const struct colshuf_all
   csf_batch_plan_free(entry->plan);
   csf_schema_release(entry->schema);
   csf_buffer_clear(&entry->framing);
-  csf_buffer_clear(&entry->shape.bytes);
+  for (size_t i = 0; i < entry->n_shapes; i++) csf_buffer_clear(&entry->shapes[i].bytes);
+  csf_free(allocator, entry->shapes, entry->n_shapes * sizeof *entry->shapes);
   csf_free(allocator, entry, sizeof *entry);
 }
 
@@ -30,15 +31,28 @@ static struct csf_cached_schema *use(struct csf_schema_cache *cache, int i) {
   return entry;
 }
 
+/* One for each dictionary and one for the batch; of schemas with very many dictionaries, for the first ones. */
+enum { SHAPES_AT_MOST = 64 };
+
+static enum colshuf_status add_shapes(const struct csf_schema_cache *cache, struct csf_cached_schema *entry, struct colshuf_error *err) {
+  size_t n = csf_batch_plan_n_dictionaries(entry->plan) + 1;
+  if (n > SHAPES_AT_MOST) n = SHAPES_AT_MOST;
+  entry->shapes = csf_alloc_zero(&cache->allocator, n * sizeof *entry->shapes);
+  if (entry->shapes == NULL) return csf_fail_memory(err, n * sizeof *entry->shapes);
+  for (size_t i = 0; i < n; i++) csf_buffer_init(&entry->shapes[i].bytes, &cache->allocator);
+  entry->n_shapes = n;
+  return COLSHUF_OK;
+}
+
 static enum colshuf_status fill_entry(const struct csf_schema_cache *cache, const struct csf_message *message,
                                       const struct colshuf_limits *limits, const struct csf_schema *expected,
                                       struct csf_cached_schema *entry, struct colshuf_error *err) {
   csf_buffer_init(&entry->framing, &cache->allocator);
-  csf_buffer_init(&entry->shape.bytes, &cache->allocator);
   CSF_TRY(csf_schema_message_read(message->metadata, &cache->allocator, limits, &entry->schema, err));
   if (expected != NULL) CSF_TRY(csf_schema_check_expected(entry->schema, expected, err));
   CSF_TRY(csf_batch_plan_new(entry->schema, &cache->allocator, &entry->plan, err));
   CSF_TRY(csf_dictionaries_new(entry->plan, &cache->allocator, &entry->dictionaries, err));
+  CSF_TRY(add_shapes(cache, entry, err));
   if (message->body.size > 0) return COLSHUF_OK; /* a body is not part of the bytes compared: such an oddity is parsed each time */
   return csf_buffer_append(&entry->framing, message->framing.data, message->framing.size, err);
 }

@@ -15,7 +15,8 @@ struct csf_cached_schema {
   struct csf_schema *schema;
   struct csf_batch_plan *plan;
   struct csf_dictionaries *dictionaries; /* of the block at hand */
-  struct csf_message_shape shape;        /* of the last batch message that had one */
+  struct csf_message_shape *shapes;      /* of the messages behind the schema, by their place, as met last */
+  size_t n_shapes;
   size_t decompressed_size;              /* of the last block: where the next one's buffer starts */
 };
 

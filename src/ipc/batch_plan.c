@@ -137,6 +137,10 @@ void csf_batch_plan_free(struct csf_batch_plan *plan) {
   csf_free(&allocator, plan, sizeof *plan);
 }
 
+size_t csf_batch_plan_n_dictionaries(const struct csf_batch_plan *plan) {
+  return plan->n_dictionaries;
+}
+
 size_t csf_batch_plan_find(const struct csf_batch_plan *plan, int64_t id) {
   size_t low = 0, high = plan->n_dictionaries;
   while (low < high) {

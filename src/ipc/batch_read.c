@@ -327,19 +327,17 @@ static enum colshuf_status open_numbers(struct csf_batch_reader *r, int64_t leng
   return r->sizes == NULL ? csf_fail_memory(r->err, buffers.count * sizeof *r->sizes) : COLSHUF_OK;
 }
 
-enum colshuf_status csf_batch_reader_open(struct csf_batch_reader *r, struct csf_fb_table table, struct csf_span body) {
-  CSF_TRY(csf_body_compression_read(csf_fb_child(table, CSF_BATCH_COMPRESSION), &r->body.compression, r->err));
-  r->variadic = csf_fb_elements(table, CSF_BATCH_VARIADIC);
-  return open_numbers(r, csf_fb_i64(table, CSF_BATCH_LENGTH, 0), csf_fb_elements(table, CSF_BATCH_NODES),
-                      csf_fb_elements(table, CSF_BATCH_BUFFERS), body);
-}
-
-static enum colshuf_status open_message(struct csf_batch_reader *r, const struct csf_message *message) {
+enum colshuf_status csf_batch_reader_open(struct csf_batch_reader *r, const struct csf_message *message, struct csf_fb_table batch) {
   const struct csf_batch_places *places = message->places;
-  if (places == NULL) return csf_batch_reader_open(r, csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER), message->body);
-  const uint8_t *start = message->framing.data;
-  struct csf_fb_vector nodes = {start + places->nodes, places->n_nodes}, buffers = {start + places->buffers, places->n_buffers};
-  return open_numbers(r, csf_load_i64(start + places->length), nodes, buffers, message->body);
+  if (places != NULL) {
+    const uint8_t *start = message->framing.data;
+    struct csf_fb_vector nodes = {start + places->nodes, places->n_nodes}, buffers = {start + places->buffers, places->n_buffers};
+    return open_numbers(r, csf_load_i64(start + places->length), nodes, buffers, message->body);
+  }
+  CSF_TRY(csf_body_compression_read(csf_fb_child(batch, CSF_BATCH_COMPRESSION), &r->body.compression, r->err));
+  r->variadic = csf_fb_elements(batch, CSF_BATCH_VARIADIC);
+  return open_numbers(r, csf_fb_i64(batch, CSF_BATCH_LENGTH, 0), csf_fb_elements(batch, CSF_BATCH_NODES),
+                      csf_fb_elements(batch, CSF_BATCH_BUFFERS), message->body);
 }
 
 /* Bytes for all offsets of the batch that are stored as lengths, or 0 where the columns had better ask one by one. */
@@ -397,7 +395,9 @@ enum colshuf_status csf_batch_read(const struct csf_batch_plan *plan, const stru
   struct csf_batch_reader r;
   int64_t sizes[CSF_SIZES_AT_HAND];
   csf_batch_reader_init(&r, plan, message, dictionaries, options, sizes, err);
-  enum colshuf_status status = open_message(&r, message);
+  struct csf_fb_table batch = {NULL, NULL, 0};
+  if (message->places == NULL) batch = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
+  enum colshuf_status status = csf_batch_reader_open(&r, message, batch);
   if (status == COLSHUF_OK) status = csf_batch_reader_read(&r, &schema->root, plan->columns, plan->shape, options->copy, out);
   if (status == COLSHUF_OK && slab != NULL) *slab = r.body.slab;
   csf_batch_reader_clear(&r, sizes);

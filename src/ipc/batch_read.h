@@ -15,6 +15,7 @@ struct csf_batch_plan; /* for one schema; immutable; shares the schema */
 enum colshuf_status csf_batch_plan_new(struct csf_schema *schema, const struct colshuf_allocator *allocator,
                                        struct csf_batch_plan **out, struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_batch_plan_free(struct csf_batch_plan *plan);
+size_t csf_batch_plan_n_dictionaries(const struct csf_batch_plan *plan); /* different ids */
 
 /* The dictionaries of one stream or block, by id. */
 struct csf_dictionaries;

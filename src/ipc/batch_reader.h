@@ -29,9 +29,9 @@ void csf_batch_reader_init(struct csf_batch_reader *reader, const struct csf_bat
                            int64_t *sizes_at_hand, struct colshuf_error *err);
 void csf_batch_reader_clear(struct csf_batch_reader *reader, const int64_t *sizes_at_hand);
 
-/* Takes rows, nodes and buffers from a RecordBatch table. */
-enum colshuf_status csf_batch_reader_open(struct csf_batch_reader *reader, struct csf_fb_table table, struct csf_span body)
-    COLSHUF_MUST_USE;
+/* Takes rows, nodes and buffers of a message; batch is its RecordBatch table, which is not looked at where their places are known. */
+enum colshuf_status csf_batch_reader_open(struct csf_batch_reader *reader, const struct csf_message *message,
+                                          struct csf_fb_table batch) COLSHUF_MUST_USE;
 
 /* Reads the opened batch, whose columns are those of root, into *out. copy: see struct csf_batch_read_options. */
 enum colshuf_status csf_batch_reader_read(struct csf_batch_reader *reader, const struct csf_field *root,

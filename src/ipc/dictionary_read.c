@@ -16,7 +16,7 @@ static void put_values(struct csf_dictionaries *dictionaries, size_t place, stru
 }
 
 static enum colshuf_status check_dictionary_size(const struct csf_batch_read_options *options, uint64_t size, struct colshuf_error *err) {
-  uint64_t most = csf_limits(options->limits).max_dictionary_size;
+  uint64_t most = csf_limit_dictionary_size(options->limits);
   if (size <= most) return COLSHUF_OK;
   return csf_fail(err, COLSHUF_LIMIT, "dictionaries of %" PRIu64 " bytes, the limit is %" PRIu64, size, most);
 }
@@ -83,7 +83,7 @@ static enum colshuf_status read_dictionary(struct csf_batch_reader *r, struct cs
   const struct csf_dictionary_values *before = dictionaries->values[place];
   uint64_t others = dictionaries->size - (before != NULL && !is_delta ? before->size : 0);
   CSF_TRY(check_dictionary_size(r->options, others + message->body.size, r->err));
-  CSF_TRY(csf_batch_reader_open(r, data, message->body));
+  CSF_TRY(csf_batch_reader_open(r, message, data));
   struct ArrowArray batch;
   CSF_TRY(csf_batch_reader_read(r, &plan->root, &plan->column, plan->shape, true, &batch));
   uint64_t size = values_size(r, message->body.size);

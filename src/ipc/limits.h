@@ -7,6 +7,7 @@
 
 #define CSF_DEFAULT_DECOMPRESSED_SIZE ((UINT64_C(1) << 31) - 1 + (UINT64_C(1) << 20))
 #define CSF_DEFAULT_ROWS ((int64_t)INT32_MAX)
+#define CSF_DEFAULT_DICTIONARY_SIZE ((uint64_t)INT32_MAX)
 
 /* *wanted (NULL = none) with every zero field replaced by the default that colshuf/base.h names. Idempotent. */
 struct colshuf_limits csf_limits(const struct colshuf_limits *wanted);
@@ -17,6 +18,9 @@ static inline uint64_t csf_limit_decompressed_size(const struct colshuf_limits *
 }
 static inline int64_t csf_limit_rows(const struct colshuf_limits *limits) {
   return limits == NULL || limits->max_rows == 0 ? CSF_DEFAULT_ROWS : limits->max_rows;
+}
+static inline uint64_t csf_limit_dictionary_size(const struct colshuf_limits *limits) {
+  return limits == NULL || limits->max_dictionary_size == 0 ? CSF_DEFAULT_DICTIONARY_SIZE : limits->max_dictionary_size;
 }
 
 #endif

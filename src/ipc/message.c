@@ -19,7 +19,7 @@ struct colshuf_limits csf_limits(const struct colshuf_limits *wanted) {
   if (limits.max_depth > DEPTH_CEILING) limits.max_depth = DEPTH_CEILING;
   if (limits.max_fields == 0) limits.max_fields = 100000;
   if (limits.max_metadata_size == 0) limits.max_metadata_size = UINT32_C(1) << 28;
-  if (limits.max_dictionary_size == 0) limits.max_dictionary_size = INT32_MAX;
+  if (limits.max_dictionary_size == 0) limits.max_dictionary_size = CSF_DEFAULT_DICTIONARY_SIZE;
   if (limits.max_memory == 0) limits.max_memory = UINT64_MAX;
   return limits;
 }

@@ -11,7 +11,7 @@ struct range {
 /* What verification looked at, and what varies. */
 struct layout {
   const uint8_t *start; /* of the metadata */
-  struct range fixed[8];
+  struct range fixed[24];
   int n_fixed;
   struct range varying[4];
 };
@@ -21,10 +21,10 @@ static struct range range_at(const struct layout *layout, const uint8_t *place, 
 }
 
 static void add_fixed(struct layout *layout, const uint8_t *place, size_t size) {
-  layout->fixed[layout->n_fixed++] = range_at(layout, place, size);
+  if (place != NULL) layout->fixed[layout->n_fixed++] = range_at(layout, place, size);
 }
 
-/* A table's vtable, and of its inline part the offset to the vtable: other fields are added by those who know them. */
+/* A table's vtable, and of its inline part the offset to the vtable: fields are added by those who know them. */
 static void add_table(struct layout *layout, struct csf_fb_table table) {
   add_fixed(layout, table.vtable, table.vtable_size);
   add_fixed(layout, table.place, 4);
@@ -60,34 +60,36 @@ static bool add_vector(struct layout *layout, struct csf_fb_table table, uint32_
   return true;
 }
 
+static struct csf_fb_table add_dictionary(struct layout *layout, struct csf_fb_table dictionary) {
+  add_table(layout, dictionary);
+  add_fixed(layout, csf_fb_field(dictionary, CSF_DICTIONARY_ID), 8);
+  add_fixed(layout, csf_fb_field(dictionary, CSF_DICTIONARY_DATA), 4);
+  add_fixed(layout, csf_fb_field(dictionary, CSF_DICTIONARY_IS_DELTA), 1);
+  return csf_fb_child(dictionary, CSF_DICTIONARY_DATA);
+}
+
+static struct csf_fb_table add_message(struct layout *layout, const struct csf_message *message) {
+  struct csf_fb_table root = csf_fb_root(message->metadata), header = csf_fb_child(root, CSF_MESSAGE_HEADER);
+  add_fixed(layout, message->metadata.data, 4);
+  add_table(layout, root);
+  add_fixed(layout, csf_fb_field(root, CSF_MESSAGE_VERSION), 2);
+  add_fixed(layout, csf_fb_field(root, CSF_MESSAGE_HEADER_TYPE), 1);
+  add_fixed(layout, csf_fb_field(root, CSF_MESSAGE_HEADER), 4);
+  return message->kind == CSF_MESSAGE_DICTIONARY ? add_dictionary(layout, header) : header;
+}
+
 static bool find_layout(const struct csf_message *message, struct layout *layout, uint32_t *n_nodes, uint32_t *n_buffers) {
-  struct csf_fb_table root = csf_fb_root(message->metadata), batch = csf_fb_child(root, CSF_MESSAGE_HEADER);
+  layout->start = message->metadata.data;
+  struct csf_fb_table root = csf_fb_root(message->metadata), batch = add_message(layout, message);
   const uint8_t *body_size = csf_fb_field(root, CSF_MESSAGE_BODY_LENGTH), *length = csf_fb_field(batch, CSF_BATCH_LENGTH);
   if (body_size == NULL || length == NULL || csf_fb_field(root, CSF_MESSAGE_METADATA) != NULL) return false;
   if (csf_fb_field(batch, CSF_BATCH_COMPRESSION) != NULL || csf_fb_field(batch, CSF_BATCH_VARIADIC) != NULL) return false;
-  layout->start = message->metadata.data;
+  add_table(layout, batch);
   layout->varying[0] = range_at(layout, body_size, 8);
   layout->varying[1] = range_at(layout, length, 8);
   if (!add_vector(layout, batch, CSF_BATCH_NODES, &layout->varying[2], n_nodes)) return false;
   if (!add_vector(layout, batch, CSF_BATCH_BUFFERS, &layout->varying[3], n_buffers)) return false;
-  add_table(layout, root);
-  add_table(layout, batch);
   return stands_apart(layout);
-}
-
-/* The fields that were read on the way to the batch, one by one: they fit no more into layout->fixed, so they are looked at here. */
-static bool fields_stand_apart(const struct csf_message *message, const struct layout *layout) {
-  struct csf_fb_table root = csf_fb_root(message->metadata);
-  const uint32_t ids[] = {CSF_MESSAGE_VERSION, CSF_MESSAGE_HEADER_TYPE, CSF_MESSAGE_HEADER};
-  const uint8_t sizes[] = {2, 1, 4};
-  for (int i = 0; i < 4; i++) {
-    if (layout->varying[i].start < 4) return false; /* the offset of the root */
-    for (int j = 0; j < 3; j++) {
-      const uint8_t *field = csf_fb_field(root, ids[j]);
-      if (field != NULL && overlap(layout->varying[i], range_at(layout, field, sizes[j]))) return false;
-    }
-  }
-  return true;
 }
 
 /* The varying ranges in ascending order leave five segments between them. */
@@ -113,13 +115,14 @@ static void set_segments(struct csf_message_shape *shape, const struct layout *l
 void csf_message_shape_learn(struct csf_message_shape *shape, const struct csf_message *message) {
   struct layout layout = {.n_fixed = 0};
   uint32_t n_nodes = 0, n_buffers = 0;
-  if (message->kind != CSF_MESSAGE_BATCH || message->framing.size > UINT32_MAX) return;
-  if (!find_layout(message, &layout, &n_nodes, &n_buffers) || !fields_stand_apart(message, &layout)) return;
+  if (message->kind != CSF_MESSAGE_BATCH && message->kind != CSF_MESSAGE_DICTIONARY) return;
+  if (message->framing.size > UINT32_MAX || !find_layout(message, &layout, &n_nodes, &n_buffers)) return;
   shape->bytes.size = 0;
   /* Without memory there is no shape: messages are then verified one by one, as before. */
   if (csf_buffer_append(&shape->bytes, message->framing.data, message->framing.size, NULL) != COLSHUF_OK) return;
   uint32_t prefix = (uint32_t)(message->framing.size - message->metadata.size);
   shape->prefix_size = prefix;
+  shape->kind = message->kind;
   shape->is_v4 = message->is_v4;
   shape->places = (struct csf_batch_places){.body_size = prefix + layout.varying[0].start,
                                             .length = prefix + layout.varying[1].start,
@@ -141,7 +144,7 @@ bool csf_message_shape_take(const struct csf_message_shape *shape, struct csf_cu
   }
   uint64_t body_size = csf_load_u64(data + shape->places.body_size); /* negative ones are too large */
   if (body_size > max_body_size || body_size > cursor->size - size) return false;
-  *out = (struct csf_message){.kind = CSF_MESSAGE_BATCH,
+  *out = (struct csf_message){.kind = shape->kind,
                               .is_v4 = shape->is_v4,
                               .framing = {data, size},
                               .metadata = {data + shape->prefix_size, size - shape->prefix_size},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Record batch messages of one writer and schema look alike: only the rows, the nodes, the buffers and the body's length differ from one to
- * the next. A shape is a message that was verified, and where these numbers stand in it; a message that equals it in every
+ * Messages of one writer and schema look alike: only the rows, the nodes, the buffers and the body's length of batches and dictionaries
+ * differ from one to the next. A shape is a message that was verified, and where these numbers stand in it; a message that equals it in every
  * other byte needs no second verification.
  */
 #ifndef CSF_IPC_MESSAGE_SHAPE_H
@@ -25,6 +25,7 @@ enum { CSF_SHAPE_SEGMENTS = 5 };
 struct csf_message_shape {
   struct csf_buffer bytes; /* prefix and metadata; size 0 = none */
   uint32_t prefix_size;
+  enum csf_message_kind kind;
   bool is_v4;
   struct csf_batch_places places;
   struct {
@@ -33,7 +34,7 @@ struct csf_message_shape {
 };
 
 /*
- * Remembers a verified record batch message, if its metadata is of the simple kind: no compression, no variadic buffers, no metadata of its
+ * Remembers a verified batch or dictionary message, if its metadata is of the simple kind: no compression, no variadic buffers, no metadata of its
  * own, and its numbers stand apart from everything that verification looked at. Otherwise the shape stays as it was.
  */
 void csf_message_shape_learn(struct csf_message_shape *shape, const struct csf_message *message);
