@@ -14,22 +14,23 @@ void strings_add(struct strings *strings, const char *item) {
 }
 
 void strings_split(struct strings *strings, const char *text) {
-  char *piece = need_memory(NULL, strlen(text) + 1), *out = piece;
-  for (;; text++) {
-    if (*text == '\0' || *text == ',') {
+  char *out = strings->pieces = need_memory(NULL, strlen(text) + 1);
+  strings_add(strings, out);
+  for (; *text != '\0'; text++) {
+    if (*text == ',') {
       *out++ = '\0';
-      strings_add(strings, piece);
-      if (*text == '\0') return;
-      piece = out = need_memory(NULL, strlen(text) + 1);
+      strings_add(strings, out);
       continue;
     }
     if (text[0] == '\\' && text[1] == ',') text++;
     *out++ = *text;
   }
+  *out = '\0';
 }
 
 void strings_free(struct strings *strings) {
   free(strings->items);
+  free(strings->pieces);
   *strings = (struct strings){0};
 }
 

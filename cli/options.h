@@ -27,6 +27,7 @@ struct option {
 struct strings {
   const char **items;
   int n;
+  char *pieces; /* what strings_split cut; NULL = the items are others' */
 };
 
 struct usage {
@@ -50,7 +51,7 @@ bool parse_size(const char *text, uint64_t *out);
 bool parse_number(const char *text, int64_t *out);
 
 void strings_add(struct strings *strings, const char *item);
-/* Splits at commas; \, is a comma in a name. The pieces are allocated and stay. */
+/* Splits at commas, into empty strings; \, is a comma in a name. */
 void strings_split(struct strings *strings, const char *text);
 void strings_free(struct strings *strings);
 
