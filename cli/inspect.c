@@ -187,7 +187,7 @@ void byte_kinds(const struct inspection *inspection, struct byte_kind out[N_BYTE
   memcpy(out, all, sizeof all);
 }
 
-static int run(const char *path, const char *index_path, bool deep, bool with_blocks, bool as_json) {
+static int run(const char *path, const char *index_path, const char *html, bool deep, bool with_blocks, bool as_json) {
   struct inspection inspection = {.path = path};
   struct colshuf_error err = {0};
   int code = input_check_blocks(path);
@@ -197,7 +197,11 @@ static int run(const char *path, const char *index_path, bool deep, bool with_bl
   if (status == COLSHUF_OK && as_json) inspection_print_json(&inspection, with_blocks);
   if (status == COLSHUF_OK && !as_json) inspection_print(&inspection, with_blocks);
   code = status != COLSHUF_OK ? fail_error(status, &err, path) : EXIT_WELL;
-  if (inspection.n_bad > 0) {
+  if (status == COLSHUF_OK && html != NULL) {
+    int written = inspection_write_html(&inspection, html);
+    if (written != GO_ON) code = written;
+  }
+  if (code == EXIT_WELL && inspection.n_bad > 0) {
     code = fail_with(EXIT_BAD_DATA, "%s: %s damaged block%s", path, count_text(inspection.n_bad), inspection.n_bad == 1 ? "" : "s");
   }
   clear_inspection(&inspection);
@@ -206,20 +210,21 @@ static int run(const char *path, const char *index_path, bool deep, bool with_bl
 
 int command_inspect(int argc, char **argv) {
   struct strings files = {0};
-  const char *index_path = NULL;
+  const char *index_path = NULL, *html = NULL;
   bool with_blocks = false, as_json = false, deep = false;
   const struct option options[] = {
       {"blocks", 'b', OPTION_FLAG, NULL, "list every block", &with_blocks, 0, 0},
       {"deep", 0, OPTION_FLAG, NULL, "decode and validate every block, not only its header and metadata", &deep, 0, 0},
       {"index", 0, OPTION_TEXT, "FILE", "the index file [NAME.index beside NAME.data]", &index_path, 0, 0},
+      {"html", 0, OPTION_TEXT, "FILE", "writes a report with charts and advice as one page", &html, 0, 0},
       {"json", 0, OPTION_FLAG, NULL, "everything as JSON", &as_json, 0, 0},
   };
-  const struct usage usage = {"inspect", "FILE.data [--blocks] [--json]",
+  const struct usage usage = {"inspect", "FILE.data [--blocks] [--html FILE] [--json]",
                               "Shows partitions, blocks, rows, codec, schema, and what the bytes are made of.", options,
                               N_ELEMENTS(options)};
   int code = parse_options(&usage, argc, argv, &files);
   if (code == GO_ON && files.n != 1) code = fail_usage("inspect", "one file is wanted, not %d", files.n);
-  if (code == GO_ON) code = run(files.items[0], index_path, deep, with_blocks, as_json);
+  if (code == GO_ON) code = run(files.items[0], index_path, html, deep, with_blocks, as_json);
   strings_free(&files);
   return code;
 }

@@ -64,4 +64,7 @@ void byte_kinds(const struct inspection *inspection, struct byte_kind out[N_BYTE
 void inspection_print(const struct inspection *inspection, bool with_blocks);
 void inspection_print_json(const struct inspection *inspection, bool with_blocks);
 
+/* A report as one HTML page that needs nothing else. Returns GO_ON or an exit code. */
+int inspection_write_html(const struct inspection *inspection, const char *path);
+
 #endif

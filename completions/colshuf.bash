@@ -25,7 +25,7 @@ _colshuf() {
     convert) options="--output --format --compress --partition --partitions --columns --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;
     extract) options="--partition --partitions --columns --output --format --compress --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;
     repack) options="--output --codec --memory-limit --block-size --block-rows --checksum --compat --offsets --layout --no-dictionary --native-index --json --help" ;;
-    inspect) options="--blocks --deep --index --json --help" ;;
+    inspect) options="--blocks --deep --index --html --json --help" ;;
     verify) options="--json --threads --help" ;;
     diff) options="--rows --ordered --whole --json --help" ;;
     clean) options="--json --help" ;;

@@ -117,6 +117,7 @@ complete -c colshuf -n '__fish_seen_subcommand_from repack' -l help -s h -d 'sho
 complete -c colshuf -n '__fish_seen_subcommand_from inspect' -l blocks -s b -d 'list every block'
 complete -c colshuf -n '__fish_seen_subcommand_from inspect' -l deep -d 'decode and validate every block, not only its header and metadata'
 complete -c colshuf -n '__fish_seen_subcommand_from inspect' -l index -r -d 'the index file [NAME.index beside NAME.data]'
+complete -c colshuf -n '__fish_seen_subcommand_from inspect' -l html -r -d 'writes a report with charts and advice as one page'
 complete -c colshuf -n '__fish_seen_subcommand_from inspect' -l json -d 'everything as JSON'
 complete -c colshuf -n '__fish_seen_subcommand_from inspect' -l help -s h -d 'show this'
 complete -c colshuf -n '__fish_seen_subcommand_from verify' -l json -d 'everything as JSON'

@@ -160,6 +160,7 @@ _colshuf() {
         '(-b --blocks)'{-b,--blocks}'[list every block]' \
         '--deep[decode and validate every block, not only its header and metadata]' \
         '--index[the index file \[NAME.index beside NAME.data\]]:FILE:_files' \
+        '--html[writes a report with charts and advice as one page]:FILE:_files' \
         '--json[everything as JSON]' \
         '(-h --help)'{-h,--help}'[show this]' \
         '*:file:_files'

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "advice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* Enough for estimates, little enough for a second. */
+enum { MOST_PARTITIONS = 16 };
+static const uint64_t SAMPLE_RAW = (uint64_t)32 << 20;
+static const uint64_t LARGE_BLOCK = (uint64_t)1 << 20;
+
+/* How the sample is packed in one trial. */
+struct way {
+  const char *name;
+  struct colshuf_block_encoder_options options;
+  int64_t rows; /* of a block */
+  struct colshuf_block_encoder *encoder;
+};
+
+struct sampling {
+  const struct inspection *inspection;
+  struct advice *advice;
+  struct way now; /* as the file is packed */
+  struct way ways[N_TRIALS];
+  struct way *columns; /* one a column: the file's codec */
+  int64_t rows_now, rows_large;
+};
+
+static enum colshuf_codec codec_of(const struct inspection *inspection) {
+  int best = 0;
+  for (int codec = 1; codec < 4; codec++) {
+    if (inspection->codec_blocks[codec] > inspection->codec_blocks[best]) best = codec;
+  }
+  return (enum colshuf_codec)best;
+}
+
+/* Each trial starts from how the file is packed now and changes one thing; the last changes all. */
+static void choose_ways(struct sampling *sampling) {
+  const struct inspection *i = sampling->inspection;
+  uint64_t raw_row = i->n_rows == 0 ? 1 : i->raw / i->n_rows + 1;
+  sampling->rows_now = i->n_blocks == 0 ? 1 : (int64_t)(i->n_rows / i->n_blocks) + 1;
+  sampling->rows_large = (int64_t)(LARGE_BLOCK / raw_row) + 1;
+  if (sampling->rows_large < sampling->rows_now) sampling->rows_large = sampling->rows_now;
+  struct way now = {.options = {.codec = codec_of(i), .compat = COLSHUF_COMPAT_ARROW}, .rows = sampling->rows_now};
+  now.options.offsets = 2 * i->lengths_blocks > i->n_blocks ? COLSHUF_OFFSETS_AUTO : COLSHUF_OFFSETS_PLAIN;
+  now.options.dictionary = i->kinds.dictionaries > 0 ? COLSHUF_DICTIONARY_AUTO : COLSHUF_DICTIONARY_OFF;
+  struct way *ways = sampling->ways;
+  for (int t = 0; t < N_TRIALS; t++) ways[t] = now;
+  sampling->now = now;
+  ways[0].name = "offsets as lengths";
+  ways[0].options.offsets = COLSHUF_OFFSETS_LENGTHS;
+  ways[0].options.dictionary = COLSHUF_DICTIONARY_OFF;
+  ways[1].name = "dictionaries where they pay";
+  ways[1].options.dictionary = COLSHUF_DICTIONARY_AUTO;
+  ways[2].name = "blocks of 1 MiB before compression";
+  ways[2].rows = sampling->rows_large;
+  bool zstd = now.options.codec == COLSHUF_ZSTD;
+  ways[3].name = zstd ? "zstd, level 3" : "zstd, level 1";
+  ways[3].options.codec = COLSHUF_ZSTD;
+  ways[3].options.level = zstd ? 3 : 1;
+  ways[4] = ways[3];
+  ways[4].name = zstd ? "all of it: level 3, 1 MiB, the best form of each block" : "all of it: zstd, 1 MiB, the best form of each block";
+  ways[4].rows = sampling->rows_large;
+  ways[4].options.offsets = COLSHUF_OFFSETS_AUTO;
+  ways[4].options.dictionary = COLSHUF_DICTIONARY_AUTO;
+}
+
+/* Rows [0, length) of batch in blocks; adds up their sizes. False when the encoder will not. */
+static bool pack(struct way *way, const struct ArrowSchema *schema, const struct ArrowArray *batch, uint64_t *bytes) {
+  struct colshuf_error err;
+  if (way->encoder == NULL && colshuf_block_encoder_new(schema, &way->options, &way->encoder, &err) != COLSHUF_OK) return false;
+  for (int64_t start = 0; start < batch->length; start += way->rows) {
+    const uint8_t *block;
+    size_t size;
+    int64_t n = batch->length - start < way->rows ? batch->length - start : way->rows;
+    if (colshuf_block_encoder_encode(way->encoder, batch, start, n, &block, &size, &err) != COLSHUF_OK) return false;
+    *bytes += size;
+  }
+  return true;
+}
+
+/* A batch of one column, which borrows everything. */
+static void pack_column(struct sampling *sampling, const struct ArrowSchema *schema, const struct ArrowArray *batch, int column) {
+  struct ArrowSchema *one_schema[1] = {schema->children[column]};
+  struct ArrowArray *one_array[1] = {batch->children[column]};
+  struct ArrowSchema root_schema = *schema;
+  struct ArrowArray root = *batch;
+  root_schema.n_children = root.n_children = 1;
+  root_schema.children = one_schema;
+  root.children = one_array;
+  pack(&sampling->columns[column], &root_schema, &root, &sampling->advice->column_bytes[column]);
+}
+
+static void take_batch(struct sampling *sampling, const struct ArrowSchema *schema, const struct ArrowArray *batch) {
+  struct advice *advice = sampling->advice;
+  for (int t = 0; t < N_TRIALS; t++) {
+    struct trial *trial = &advice->trials[t];
+    if (trial->possible) trial->possible = pack(&sampling->ways[t], schema, batch, &trial->bytes);
+  }
+  for (int c = 0; c < advice->n_columns && c < batch->n_children; c++) pack_column(sampling, schema, batch, c);
+  advice->sample_rows += (uint64_t)batch->length;
+}
+
+/* Batches are as large as the largest blocks that are tried. */
+static bool read_partition(struct sampling *sampling, int32_t partition) {
+  struct colshuf_error err;
+  const struct colshuf_source source = {.data_path = sampling->inspection->path,
+                                        .first_partition = sampling->inspection->has_index ? partition : 0,
+                                        .end_partition = sampling->inspection->has_index ? partition + 1 : 0};
+  const struct colshuf_read_options options = {.target_rows = sampling->rows_large};
+  struct ArrowArrayStream stream;
+  struct ArrowSchema schema;
+  struct ArrowArray batch;
+  if (colshuf_read(&source, 1, &options, NULL, &stream, &err) != COLSHUF_OK) return false;
+  bool well = stream.get_schema(&stream, &schema) == 0;
+  while (well) {
+    well = stream.get_next(&stream, &batch) == 0;
+    if (!well || batch.release == NULL) break;
+    take_batch(sampling, &schema, &batch);
+    batch.release(&batch);
+  }
+  if (schema.release != NULL) schema.release(&schema);
+  stream.release(&stream);
+  return well;
+}
+
+/* Partitions all over the file, until there is enough. */
+static bool read_sample(struct sampling *sampling) {
+  const struct inspection *i = sampling->inspection;
+  struct advice *advice = sampling->advice;
+  int32_t n = i->n_partitions, step = n <= MOST_PARTITIONS ? 1 : n / MOST_PARTITIONS;
+  for (int32_t p = 0; p < n && advice->sample_raw < SAMPLE_RAW; p += step) {
+    if (i->partitions[p].blocks == 0) continue;
+    if (!read_partition(sampling, p)) return false;
+    advice->sample_bytes += i->partitions[p].bytes;
+    advice->sample_raw += i->partitions[p].raw;
+  }
+  return advice->sample_rows > 0;
+}
+
+bool take_advice(const struct inspection *inspection, struct advice *advice) {
+  struct sampling sampling = {.inspection = inspection, .advice = advice};
+  size_t n = (size_t)inspection->n_columns;
+  *advice = (struct advice){.n_columns = inspection->n_columns};
+  advice->column_bytes = need_memory(NULL, n * sizeof(uint64_t));
+  memset(advice->column_bytes, 0, n * sizeof(uint64_t));
+  sampling.columns = need_memory(NULL, n * sizeof *sampling.columns);
+  choose_ways(&sampling);
+  for (size_t c = 0; c < n; c++) sampling.columns[c] = sampling.now;
+  for (int t = 0; t < N_TRIALS; t++) advice->trials[t] = (struct trial){sampling.ways[t].name, 0, true};
+  bool well = inspection->n_bad == 0 && inspection->n_rows > 0 && read_sample(&sampling);
+  for (int t = 0; t < N_TRIALS; t++) colshuf_block_encoder_free(sampling.ways[t].encoder);
+  for (size_t c = 0; c < n; c++) colshuf_block_encoder_free(sampling.columns[c].encoder);
+  free(sampling.columns);
+  if (!well) advice_clear(advice);
+  return well;
+}
+
+void advice_clear(struct advice *advice) {
+  free(advice->column_bytes);
+  *advice = (struct advice){0};
+}

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The report of inspect --html: whole, self-contained, and drawn by a real browser where there is one.
+. "$(dirname "$0")/harness.sh"
+"$make_table" plain 60000 >table.arrows
+"$colshuf" write table.arrows -o '<a & b>' -n 20 --hash id --offsets plain --no-dictionary >/dev/null || exit 1
+run inspect '<a & b>.data' --html report.html
+expect 0 "inspect --html"
+check "nothing is fetched from elsewhere" sh -c '! grep -qE "https?:|src=|@import|url\(|<script|<link" report.html'
+check "names are escaped" grep -qF '<h1>&lt;a &amp; b&gt;.data</h1>' report.html
+for part in "Partition sizes" "Block sizes" "What the bytes are" "Columns" "What would make it smaller"; do
+  check "the report has: $part" grep -q "<h2>$part</h2>" report.html
+done
+check "every column has its row" test "$(grep -c 'class="name soft"' report.html)" = 4
+check "every trial has its row" test "$(grep -cE '<td class="n (good|soft)">[+-]' report.html)" = 5
+if command -v python3 >/dev/null; then
+  check "tags are balanced" python3 - report.html <<'END'
+import sys, html.parser
+class Parser(html.parser.HTMLParser):
+    stack = []
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "rect", "line"): self.stack.append(tag)
+    def handle_startendtag(self, tag, attrs):
+        pass
+    def handle_endtag(self, tag):
+        assert self.stack and self.stack[-1] == tag, (tag, self.stack[-3:], self.getpos())
+        self.stack.pop()
+parser = Parser()
+parser.feed(open(sys.argv[1]).read())
+assert not parser.stack, parser.stack
+END
+fi
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -n "$browser" ]; then
+  for width in 400 1200; do
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --window-size=$width,2500 \
+      --screenshot="$work/report-$width.png" "file://$work/report.html" >browser.log 2>&1
+    check "a browser draws it, $width wide" test -s "report-$width.png"
+  done
+  check "a drawn page is no blank one" test "$(wc -c <report-1200.png)" -gt 40000
+else
+  skip "no chromium to draw the report"
+fi
+run inspect '<a & b>.data' --html missing-folder/report.html
+expect 3 "a report in a missing folder" "missing-folder/report.html"
+cp '<a & b>.data' bad.data && cp '<a & b>.index' bad.index
+printf 'XXXX' | dd of=bad.data bs=1 seek=16 conv=notrunc 2>/dev/null
+run inspect bad.data --html bad.html
+expect 1 "a damaged file has a report too"
+check "which names the damage" grep -q 'Damaged blocks: 1' bad.html
+"$make_table" plain 0 >none.arrows && "$colshuf" write none.arrows -o none -n 3 --hash id >/dev/null
+run inspect none.data --html none.html
+expect 0 "a file without rows has a report too"
+[ -z "${KEEP_REPORT-}" ] || cp report*.png report.html "$KEEP_REPORT"
+finish
