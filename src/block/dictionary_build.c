@@ -3,12 +3,12 @@
 
 void csf_dictionary_build_init(struct csf_dictionary_build *b, const struct colshuf_allocator *allocator) {
   *b = (struct csf_dictionary_build){0};
-  struct csf_buffer *buffers[] = {&b->slots, &b->indices, &b->validity, &b->values, &b->offsets};
+  struct csf_buffer *buffers[] = {&b->slots, &b->keys, &b->indices, &b->validity, &b->values, &b->offsets};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) csf_buffer_init(buffers[i], allocator);
 }
 
 void csf_dictionary_build_clear(struct csf_dictionary_build *b) {
-  struct csf_buffer *buffers[] = {&b->slots, &b->indices, &b->validity, &b->values, &b->offsets};
+  struct csf_buffer *buffers[] = {&b->slots, &b->keys, &b->indices, &b->validity, &b->values, &b->offsets};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) csf_buffer_clear(buffers[i]);
 }
 
@@ -33,27 +33,10 @@ struct work {
 
 static const uint64_t mix_a = 0x9e3779b97f4a7c15u, mix_b = 0xd6e8feb86659fd93u;
 
-static inline uint64_t slot_of(const struct work *w, uint64_t hash) {
-  return (hash * mix_a) >> w->shift;
-}
-
-/* All bits of both words reach the high bits that slot_of takes. */
+/* All bits of both words reach the high bits, which choose the slot. */
 static inline uint64_t hash_words(uint64_t a, uint64_t b) {
   uint64_t hash = a ^ (b * mix_b);
-  return hash ^ (hash >> 29);
-}
-
-static uint64_t hash_text(const uint8_t *text, size_t size) {
-  uint64_t a = size, b = 0;
-  if (size >= 8) {
-    for (size_t i = 0; i + 8 < size; i += 8) a = (a ^ csf_load_u64(text + i)) * mix_b + (a >> 31);
-    b = csf_load_u64(text + size - 8);
-  } else if (size >= 4) {
-    b = (uint64_t)csf_load_u32(text) << 32 | csf_load_u32(text + size - 4);
-  } else if (size > 0) {
-    b = (uint64_t)text[0] << 16 | (uint64_t)text[size / 2] << 8 | text[size - 1];
-  }
-  return hash_words(b, a);
+  return (hash ^ (hash >> 29)) * mix_a;
 }
 
 static inline bool row_is_null(const struct work *w, int64_t i) {
@@ -62,29 +45,30 @@ static inline bool row_is_null(const struct work *w, int64_t i) {
 
 /* Values of 8 or 16 bytes; `width` is a constant where this is inlined. false: too many. */
 static inline bool index_fixed(struct work *w, int width) {
-  uint8_t *values = w->build->values.data;
-  uint64_t mask = UINT64_MAX >> w->shift;
+  /* What the loop needs stands in variables of its own: its stores go through bytes, which might be anything. */
+  uint8_t *const values = w->build->values.data;
+  const uint8_t *const data = w->data;
+  uint32_t *const slots = w->slots;
+  int32_t *const indices = w->indices;
+  const uint64_t mask = UINT64_MAX >> w->shift;
+  const int shift = w->shift;
   int64_t n_values = 0;
   for (int64_t i = 0; i < w->n; i++) {
     if (row_is_null(w, i)) {
-      w->indices[i] = 0;
+      indices[i] = 0;
       continue;
     }
-    const uint8_t *value = w->data + i * width;
-    uint64_t low = csf_load_u64(value), high = width == 16 ? csf_load_u64(value + 8) : 0;
-    uint64_t slot = slot_of(w, hash_words(low, high));
-    for (;; slot = (slot + 1) & mask) {
-      uint32_t found = w->slots[slot];
-      if (found == 0) {
+    uint64_t low = csf_load_u64(data + i * width), high = width == 16 ? csf_load_u64(data + i * width + 8) : 0;
+    for (uint64_t slot = hash_words(low, high) >> shift;; slot = (slot + 1) & mask) {
+      uint32_t found = slots[slot];
+      if (CSF_UNLIKELY(found == 0)) {
         if (n_values == w->max_values) return false;
-        memcpy(values + n_values * width, value, (size_t)width);
-        w->slots[slot] = (uint32_t)++n_values;
-        w->indices[i] = (int32_t)(n_values - 1);
-        break;
+        memcpy(values + n_values * width, data + i * width, (size_t)width);
+        slots[slot] = found = (uint32_t)++n_values;
       }
       const uint8_t *known = values + (int64_t)(found - 1) * width;
       if (csf_load_u64(known) == low && (width == 8 || csf_load_u64(known + 8) == high)) {
-        w->indices[i] = (int32_t)(found - 1);
+        indices[i] = (int32_t)(found - 1);
         break;
       }
       if (--w->collisions_left < 0) return false;
@@ -101,46 +85,106 @@ static bool index_fixed16(struct work *w) {
   return index_fixed(w, 16);
 }
 
-/* Appends a string to the values. The caller has made room for an offset. */
-static enum colshuf_status add_text(struct csf_dictionary_build *b, const uint8_t *text, size_t size, struct colshuf_error *err) {
-  CSF_TRY(csf_buffer_append(&b->values, text, size, err));
+/*
+ * A string as the table compares it: its first 32 bytes as words, zeros behind its end, and its size. Lengths of strings are hard to
+ * foresee, so there is no branch on them: bytes behind the end are loaded and masked away. Longer ones are compared in full.
+ */
+enum { KEY_WORDS = 4, KEY_BYTES = 32 };
+struct key {
+  uint64_t words[KEY_WORDS];
+  uint64_t size;
+};
+
+/* From place 32 - n on: n bytes of ones, then zeros. */
+static const uint8_t mask_bytes[2 * KEY_BYTES] = {
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+    255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+};
+
+static inline struct key make_key(const uint8_t *text, size_t size, size_t readable) {
+  uint8_t copy[KEY_BYTES] = {0};
+  struct key key = {.size = size};
+  if (CSF_UNLIKELY(readable < KEY_BYTES)) {
+    memcpy(copy, text, readable);
+    text = copy;
+  }
+  const uint8_t *mask = mask_bytes + KEY_BYTES - (size < KEY_BYTES ? size : KEY_BYTES);
+  for (int i = 0; i < KEY_WORDS; i++) key.words[i] = csf_load_u64(text + 8 * i) & csf_load_u64(mask + 8 * i);
+  return key;
+}
+
+static uint64_t hash_rest(const uint8_t *text, size_t size) {
+  uint64_t hash = 0;
+  for (size_t i = KEY_BYTES; i + 8 < size; i += 8) hash = (hash ^ csf_load_u64(text + i)) * mix_b + (hash >> 31);
+  return (hash ^ csf_load_u64(text + size - 8)) * mix_b;
+}
+
+static inline uint64_t hash_key(const struct key *key, const uint8_t *text) {
+  uint64_t rest = CSF_UNLIKELY(key->size > KEY_BYTES) ? hash_rest(text, key->size) : 0;
+  return hash_words(key->words[0] ^ key->words[2] * mix_a, (key->words[1] ^ key->words[3] * mix_a) + key->size + rest);
+}
+
+static inline bool same_key(const struct key *a, const struct key *b) {
+  uint64_t other = a->size ^ b->size;
+  for (int i = 0; i < KEY_WORDS; i++) other |= a->words[i] ^ b->words[i];
+  return other == 0;
+}
+
+/* Adds a string to the values; room for a key and an offset has been made. */
+static enum colshuf_status add_text(struct csf_dictionary_build *b, const struct key *key, const uint8_t *text,
+                                    struct colshuf_error *err) {
+  CSF_TRY(csf_buffer_append(&b->values, text, (size_t)key->size, err));
+  memcpy(b->keys.data + (size_t)b->n_values * sizeof *key, key, sizeof *key);
   b->n_values++;
   csf_store_i32(b->offsets.data + 4 * b->n_values, (int32_t)b->values.size);
   return COLSHUF_OK;
 }
 
-static inline bool is_text(const struct csf_dictionary_build *b, uint32_t index, const uint8_t *text, size_t size) {
-  const uint8_t *offsets = b->offsets.data + 4 * (size_t)index;
-  uint32_t begin = csf_load_u32(offsets);
-  return csf_load_u32(offsets + 4) - begin == size && memcmp(b->values.data + begin, text, size) == 0;
+/* Whether value `index` goes on behind its key as text does. */
+static bool same_rest(const struct csf_dictionary_build *b, uint32_t index, const struct key *key, const uint8_t *text) {
+  if (CSF_LIKELY(key->size <= KEY_BYTES)) return true;
+  const uint8_t *known = b->values.data + csf_load_u32(b->offsets.data + 4 * (size_t)index);
+  return memcmp(known + KEY_BYTES, text + KEY_BYTES, (size_t)key->size - KEY_BYTES) == 0;
+}
+
+/* The place of a string among the values, added where it is new. *index is -1 when there is no place for it. */
+static inline enum colshuf_status find_text(struct work *w, const struct key *key, const uint8_t *text, int32_t *index,
+                                            struct colshuf_error *err) {
+  struct csf_dictionary_build *b = w->build;
+  const struct key *keys = (const struct key *)(const void *)b->keys.data;
+  uint64_t mask = UINT64_MAX >> w->shift;
+  *index = -1;
+  for (uint64_t slot = hash_key(key, text) >> w->shift;; slot = (slot + 1) & mask) {
+    uint32_t found = w->slots[slot];
+    if (CSF_UNLIKELY(found == 0)) {
+      if (b->n_values == w->max_values) return COLSHUF_OK;
+      CSF_TRY(add_text(b, key, text, err));
+      w->slots[slot] = found = (uint32_t)b->n_values;
+    }
+    if (CSF_LIKELY(same_key(&keys[found - 1], key)) && same_rest(b, found - 1, key, text)) {
+      *index = (int32_t)(found - 1);
+      return COLSHUF_OK;
+    }
+    if (--w->collisions_left < 0) return COLSHUF_OK;
+  }
 }
 
 /* Strings. *fits is false when there are too many. */
 static enum colshuf_status index_text(struct work *w, bool *fits, struct colshuf_error *err) {
-  struct csf_dictionary_build *b = w->build;
-  uint64_t mask = UINT64_MAX >> w->shift;
+  int32_t last = csf_load_i32(w->offsets + 4 * w->n);
   *fits = false;
   for (int64_t i = 0; i < w->n; i++) {
     if (row_is_null(w, i)) {
       w->indices[i] = 0;
       continue;
     }
-    int32_t begin = csf_load_i32(w->offsets + 4 * i);
-    int32_t end = csf_load_i32(w->offsets + 4 * i + 4);
-    if (begin < 0 || end < begin) return COLSHUF_OK;
+    int32_t begin = csf_load_i32(w->offsets + 4 * i), end = csf_load_i32(w->offsets + 4 * i + 4), index;
+    if (CSF_UNLIKELY(begin < 0 || end < begin || last < end)) return COLSHUF_OK;
     const uint8_t *text = w->data + begin;
-    size_t size = (size_t)(end - begin);
-    uint64_t slot = slot_of(w, hash_text(text, size));
-    while (w->slots[slot] != 0 && !is_text(b, w->slots[slot] - 1, text, size)) {
-      slot = (slot + 1) & mask;
-      if (--w->collisions_left < 0) return COLSHUF_OK;
-    }
-    if (w->slots[slot] == 0) {
-      if (b->n_values == w->max_values) return COLSHUF_OK;
-      CSF_TRY(add_text(b, text, size, err));
-      w->slots[slot] = (uint32_t)b->n_values;
-    }
-    w->indices[i] = (int32_t)w->slots[slot] - 1;
+    struct key key = make_key(text, (size_t)(end - begin), (size_t)(last - begin));
+    CSF_TRY(find_text(w, &key, text, &index, err));
+    if (CSF_UNLIKELY(index < 0)) return COLSHUF_OK;
+    w->indices[i] = index;
   }
   *fits = true;
   return COLSHUF_OK;
@@ -165,6 +209,7 @@ static enum colshuf_status index_rows(struct work *w, const struct csf_field *fi
   b->values.size = 0;
   if (field->layout == CSF_LAYOUT_BINARY32) {
     CSF_TRY(csf_buffer_reserve(&b->offsets, 4 * (size_t)(w->max_values + 1), err));
+    CSF_TRY(csf_buffer_reserve(&b->keys, (size_t)w->max_values * sizeof(struct key), err));
     csf_store_i32(b->offsets.data, 0);
     return index_text(w, fits, err);
   }

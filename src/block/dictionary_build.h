@@ -8,6 +8,7 @@
 /* Scratch for one column, and the arrays that it made last. */
 struct csf_dictionary_build {
   struct csf_buffer slots;   /* hash table: index + 1, 0 = free */
+  struct csf_buffer keys;    /* strings as the table compares them */
   struct csf_buffer indices, validity, values, offsets;
   int64_t n_values;
   struct ArrowArray array, values_array;
