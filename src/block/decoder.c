@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "block/decoder.h"
-#include "block/pool.h"
+#include "base/pool.h"
 #include "block/schema_cache.h"
 #include "ipc/limits.h"
 

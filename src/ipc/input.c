@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* An announced size is believed this far at a time. */
-static const size_t step = (size_t)64 << 20;
+/* An announced size is believed this far at a time; what the allocator adds on top stays below 64 MiB, too. */
+static const size_t step = (size_t)32 << 20;
 
 /* Where bytes come from next: the place in a file, or simply the next ones. */
 struct source {

@@ -10,7 +10,7 @@
 enum colshuf_status csf_input_read(const struct colshuf_input *input, void *buffer, size_t size, size_t *got,
                                    struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* Replaces the content of *out by the next size bytes. Fewer is CORRUPT; what names the thing. Grows in steps of at most 64 MiB. */
+/* Replaces the content of *out by the next size bytes. Fewer is CORRUPT; what names the thing. Grows in steps of at most 64 MiB as the bytes come. */
 enum colshuf_status csf_input_take(const struct colshuf_input *input, uint64_t size, const char *what, struct csf_buffer *out,
                                    struct colshuf_error *err) COLSHUF_MUST_USE;
 

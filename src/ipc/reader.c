@@ -17,7 +17,7 @@ enum colshuf_status csf_ipc_reader_set_schema(struct csf_ipc_reader *r, struct c
 }
 
 static struct csf_batch_read_options read_options(const struct csf_ipc_reader *r) {
-  return (struct csf_batch_read_options){.allocator = r->allocator, .trust = r->trust, .limits = &r->limits, .codec = r->codec};
+  return (struct csf_batch_read_options){.allocator = csf_pool_allocator(r->pool), .trust = r->trust, .limits = &r->limits, .codec = r->codec};
 }
 
 static void release_body(void *ctx) {
@@ -37,7 +37,7 @@ static enum colshuf_status attach_body(struct csf_ipc_reader *r, struct csf_slab
   struct csf_buffer *owned = place;
   CSF_TRY(csf_slab_attach(slab, release_body, owned, err));
   *owned = r->body;
-  csf_buffer_init(&r->body, &r->allocator);
+  r->body = (struct csf_buffer){.allocator = owned->allocator};
   return COLSHUF_OK;
 }
 
@@ -142,6 +142,13 @@ static enum colshuf_status stream_next(struct csf_ipc_reader *r, struct ArrowArr
   return COLSHUF_OK;
 }
 
+/* A refusal by max_memory is the caller's limit, not the machine's. */
+static enum colshuf_status explain(struct csf_ipc_reader *r, enum colshuf_status status, struct colshuf_error *err) {
+  if (status != COLSHUF_NO_MEMORY || !csf_pool_hit_limit(r->pool)) return status;
+  return csf_fail(err, COLSHUF_LIMIT, "the reader's batches would take more than %" PRIu64 " bytes (limits.max_memory)",
+                  r->limits.max_memory);
+}
+
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
   struct csf_ipc_reader *r = stream->private_data;
   struct ArrowArray batch = {.release = NULL};
@@ -149,6 +156,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
   if (r->state == CSF_READER_FAILED) return csf_stream_errno(err->status, err); /* the same answer again */
   enum colshuf_status status = COLSHUF_OK;
   if (r->state == CSF_READER_OPEN) status = r->is_file ? csf_file_next(r, &batch, err) : stream_next(r, &batch, err);
+  status = explain(r, status, err);
   if (status != COLSHUF_OK) {
     r->state = CSF_READER_FAILED;
     if (r->name != NULL) csf_fail_context(err, status, "%s", r->name);
@@ -175,6 +183,7 @@ static void free_reader(struct csf_ipc_reader *r) {
   csf_buffer_clear(&r->metadata);
   csf_buffer_clear(&r->body);
   csf_buffer_clear(&r->footer);
+  csf_pool_close(r->pool);
   struct colshuf_allocator allocator = r->allocator;
   csf_free(&allocator, r->name, r->name_size);
   csf_free(&allocator, r, sizeof *r);
@@ -246,7 +255,13 @@ static enum colshuf_status open_stream(struct csf_ipc_reader *r, struct colshuf_
   return COLSHUF_OK;
 }
 
+/* Bytes of released batches that are kept for the next ones. */
+static const uint64_t pool_size = UINT64_C(64) << 20;
+
 static enum colshuf_status open_input(struct csf_ipc_reader *r, struct colshuf_error *err) {
+  CSF_TRY(csf_pool_new(&r->allocator, pool_size, r->limits.max_memory, &r->pool, err));
+  struct colshuf_allocator pooled = csf_pool_allocator(r->pool);
+  csf_buffer_init(&r->body, &pooled);
   CSF_TRY(csf_codec_new(&r->allocator, &r->codec, err));
   if (r->input.read_at == NULL || r->input.size == NULL) return open_stream(r, err);
   int64_t size = r->input.size(r->input.ctx);

@@ -4,6 +4,7 @@
 #define CSF_IPC_READER_H
 
 #include "arrow/stream.h"
+#include "base/pool.h"
 #include "colshuf/ipc.h"
 #include "ipc/batch_read.h"
 #include "ipc/schema_message.h"
@@ -13,6 +14,7 @@ enum csf_reader_state { CSF_READER_OPEN, CSF_READER_ENDED, CSF_READER_FAILED };
 struct csf_ipc_reader {
   struct csf_stream common; /* first: colshuf_stream_status finds it */
   struct colshuf_allocator allocator;
+  struct csf_pool *pool; /* of batches and their bodies */
   struct colshuf_limits limits; /* defaults filled in */
   enum colshuf_trust trust;
   bool ignore_trailing;

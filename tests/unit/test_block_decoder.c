@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "block/block_format.h"
-#include "block/pool.h"
+#include "base/pool.h"
 #include "codec/codec.h"
 #include "support/golden_bytes.h"
 #include "support/messages.h"

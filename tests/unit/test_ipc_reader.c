@@ -584,6 +584,33 @@ static void refused_memory_leaves_nothing_behind(void) {
   csf_buffer_clear(&file);
 }
 
+static void the_memory_limit_is_the_readers_and_told_as_such(void) {
+  struct colshuf_error err;
+  struct csf_buffer stream = test_buffer();
+  test_schema_append(&stream, "a: int8");
+  uint8_t *values = calloc(1, 100000);
+  for (int i = 0; i < 20; i++) {
+    test_message_append(&stream, &(struct test_message){.length = 100000, TEST_NODES({100000, 0}), TEST_BUFFERS({0, 0}, {0, 100000}), .body = values, .body_size = 100000});
+  }
+  free(values);
+  test_end_append(&stream);
+  struct colshuf_ipc_reader_options options = {.limits = {.max_memory = 500000}};
+  struct memory_input m = {.data = stream.data, .size = stream.size};
+  REQUIRE_OK(read_all(&m, &options, NULL, &err)); /* one batch at a time: no matter how many */
+  m.position = 0;
+  struct ArrowArrayStream source;
+  REQUIRE_OK(open_memory(&m, &options, &source, &err));
+  struct ArrowArray batches[20];
+  int n = 0;
+  while (n < 20 && source.get_next(&source, &batches[n]) == 0) n++;
+  CHECK(n > 2 && n < 5);
+  CHECK_INT(colshuf_stream_status(&source), COLSHUF_LIMIT);
+  CHECK_CONTAINS(source.get_last_error(&source), "max_memory");
+  source.release(&source);
+  while (n-- > 0) batches[n].release(&batches[n]);
+  csf_buffer_clear(&stream);
+}
+
 static void check_fuzz_folder(const char *folder) {
   const char *path = test_data(folder);
   DIR *directory = opendir(path);
@@ -640,6 +667,7 @@ static const struct test_case tests[] = {
     TEST(announced_sizes_take_no_memory_before_the_bytes_are_there),
     TEST(paths_are_opened_and_refused_by_name),
     TEST(refused_memory_leaves_nothing_behind),
+    TEST(the_memory_limit_is_the_readers_and_told_as_such),
     TEST(found_crashers_of_arrow_end_quickly_in_little_memory),
 };
 TEST_MAIN(tests)

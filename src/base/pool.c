@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block/pool.h"
+#include "base/pool.h"
 
 #include <sched.h>
 #include <stdatomic.h>

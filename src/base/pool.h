@@ -4,8 +4,8 @@
  * much as decoding into it. The pool is an allocator like any other; it lives until its owner has closed it and the last
  * block has been freed, from whatever thread.
  */
-#ifndef CSF_BLOCK_POOL_H
-#define CSF_BLOCK_POOL_H
+#ifndef CSF_BASE_POOL_H
+#define CSF_BASE_POOL_H
 
 #include "base/memory.h"
 
