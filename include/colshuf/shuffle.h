@@ -117,22 +117,27 @@ struct colshuf_source {
   int32_t end_partition;
   const uint8_t *bytes;      /* memory, borrowed until the stream is released */
   size_t size;
-  struct colshuf_input input; /* read only; released with the stream */
+  struct colshuf_input input; /* read only; released with the stream, also when colshuf_read fails */
 };
 
 struct colshuf_read_options {
   struct colshuf_allocator allocator;
   enum colshuf_trust trust;
   struct colshuf_limits limits;
-  const struct ArrowSchema *expected_schema; /* NULL: the first block's schema counts */
-  const int32_t *columns;    /* NULL = all; else only these, in this order */
+  /*
+   * What the stream announces, and every block must match as Comet's remote check demands (docs/formats/block.md); a null where none is
+   * announced is CORRUPT. NULL: the first block's schema counts, with everything nullable, since a later block may be. Dictionaries: see below.
+   */
+  const struct ArrowSchema *expected_schema;
+  const int32_t *columns;    /* NULL = all; else only these, in this order: the others are neither copied nor validated */
   int32_t n_columns;         /* with columns set, 0 means no columns: batches that have only a length */
   int64_t target_rows;       /* small blocks are joined to at least this many rows; 0 = default [8192]; 1 = every block by itself */
-  uint64_t memory_limit;     /* bytes held at a time, read-ahead included; 0 = default [64 MiB] */
+  uint64_t memory_limit;     /* bytes held at a time, read-ahead included, batches handed out not; 0 = default [64 MiB]. A block above it
+                                is LIMIT, but not above the default: then it is held alone */
   int keep_dictionaries;     /* 0 = dictionary columns are unpacked; else they stay where the first block has them */
   int verify_checksums;      /* compare each partition with the checksum file where there is one */
-  int skip_corrupt;          /* leave corrupt blocks out, count them, go on */
-  int threads;               /* decode-ahead; 0 = none */
+  int skip_corrupt;          /* leave corrupt blocks out, count them, go on; behind a header that is corrupt, with the next partition */
+  int threads;               /* decode-ahead; 0 = none, as with both skip_corrupt and verify_checksums. The allocator must be thread-safe */
   const int *cancelled;      /* may be NULL; checked between blocks: not 0 ends with CANCELLED. Read atomically */
 };
 

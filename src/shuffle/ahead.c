@@ -23,7 +23,7 @@ struct csf_ahead {
   pthread_cond_t submitted, decoded;
   bool stopping;
   uint64_t first, started, next;
-  uint64_t n_bytes;
+  uint64_t weight;
   int n_workers;
   size_t n_places;
   bool *done; /* one for each place */
@@ -143,7 +143,7 @@ struct csf_job *csf_ahead_claim(struct csf_ahead *ahead) {
 }
 
 void csf_ahead_submit(struct csf_ahead *ahead) {
-  ahead->n_bytes += ahead->jobs[ahead->next % ahead->n_places].size;
+  ahead->weight += ahead->jobs[ahead->next % ahead->n_places].weight;
   pthread_mutex_lock(&ahead->lock);
   ahead->done[ahead->next % ahead->n_places] = false;
   ahead->next++;
@@ -151,8 +151,8 @@ void csf_ahead_submit(struct csf_ahead *ahead) {
   pthread_mutex_unlock(&ahead->lock);
 }
 
-uint64_t csf_ahead_bytes(const struct csf_ahead *ahead) {
-  return ahead->n_bytes;
+uint64_t csf_ahead_weight(const struct csf_ahead *ahead) {
+  return ahead->weight;
 }
 
 struct csf_job *csf_ahead_take(struct csf_ahead *ahead) {
@@ -165,7 +165,7 @@ struct csf_job *csf_ahead_take(struct csf_ahead *ahead) {
 }
 
 void csf_ahead_give_back(struct csf_ahead *ahead, struct csf_job *job) {
-  ahead->n_bytes -= job->size;
+  ahead->weight -= job->weight;
   csf_job_clear(job);
   ahead->first++;
 }

@@ -15,6 +15,7 @@ struct csf_job {
   size_t size;
   struct csf_buffer bytes;           /* what data points into, unless it has an owner */
   struct colshuf_bytes_owner owner;  /* retain NULL = none */
+  uint64_t weight;                   /* bytes that it will take, about */
   bool is_borrowed;                  /* as csf_waiting_block says */
   bool is_deferred;
   /* What became of it. */
@@ -39,8 +40,8 @@ void csf_ahead_free(struct csf_ahead *ahead); /* drops what was not taken; NULL 
 struct csf_job *csf_ahead_claim(struct csf_ahead *ahead);
 void csf_ahead_submit(struct csf_ahead *ahead);
 
-/* Bytes of blocks that are on their way. */
-uint64_t csf_ahead_bytes(const struct csf_ahead *ahead);
+/* The weight of all that is on its way. */
+uint64_t csf_ahead_weight(const struct csf_ahead *ahead);
 
 /* The oldest job, decoded: waits for it. NULL when none was submitted. The caller takes its batch and schema, and gives it back. */
 struct csf_job *csf_ahead_take(struct csf_ahead *ahead);

@@ -148,7 +148,10 @@ static enum colshuf_status expect_schema(struct csf_reader *r, struct colshuf_er
 
 static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources, struct colshuf_error *err) {
   struct colshuf_block_decoder_options decoder = {.allocator = r->allocator, .trust = r->options.trust, .limits = r->options.limits};
-  decoder.pool_size = r->memory_limit / 4;
+  int n_decoders = 1 + (r->options.threads > 0 ? r->options.threads : 0);
+  decoder.pool_size = r->memory_limit / 4 / (uint64_t)n_decoders + 1;
+  uint64_t most = r->options.memory_limit, *wanted = &decoder.limits.max_decompressed_size;
+  if (most != 0 && (*wanted == 0 || *wanted > most)) *wanted = most;
   CSF_TRY(copy_columns(r, err));
   CSF_TRY(expect_schema(r, err));
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));

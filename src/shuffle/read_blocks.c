@@ -80,7 +80,9 @@ static enum colshuf_status keep_batch(struct csf_reader *r, struct csf_job *job,
   CSF_TRY(find_fit(r, job->schema, &fit, err));
   enum colshuf_status status = COLSHUF_OK;
   r->metrics->rows += (uint64_t)job->batch.length;
+  uint64_t before = r->waiting.n_bytes;
   if (job->batch.length > 0) status = csf_waiting_add(&r->waiting, &job->batch, fit, job->is_borrowed, err);
+  r->usual_size = r->waiting.n_bytes - before;
   if (job->batch.release != NULL) csf_block_fit_release(&r->schema, fit); /* nobody took it */
   return status;
 }
@@ -167,7 +169,8 @@ static enum colshuf_status read_one(struct csf_reader *r, struct colshuf_error *
 
 /* Keeps the threads busy, within the limit for reading ahead. */
 static void fetch_ahead(struct csf_reader *r) {
-  while (!r->fetched_all && csf_ahead_bytes(r->ahead) < r->memory_limit / 4) {
+  bool none = csf_ahead_weight(r->ahead) == 0; /* one is always let through */
+  while (!r->fetched_all && (none || csf_ahead_weight(r->ahead) + r->usual_size <= r->memory_limit / 4)) {
     struct csf_job *job = csf_ahead_claim(r->ahead);
     if (job == NULL) return;
     enum colshuf_status status = fetch_job(r, job, &r->fetch_err);
@@ -176,7 +179,9 @@ static void fetch_ahead(struct csf_reader *r) {
       r->fetch_err.status = status;
       csf_job_clear(job);
     } else {
+      job->weight = job->size > r->usual_size ? job->size : r->usual_size;
       csf_ahead_submit(r->ahead);
+      none = false;
     }
   }
 }

@@ -649,6 +649,41 @@ static void a_block_above_the_memory_limit_is_refused(void) {
   csf_schema_release(schema);
 }
 
+static void memory_stays_within_the_limit_however_many_sources(void) {
+  enum { SOURCES = 10000, LIMIT = 4 << 20 };
+  struct csf_schema *schema = test_schema("a: int64, s: utf8, l: list<int32>");
+  struct test_random random = {42};
+  struct ArrowArray batch;
+  struct test_array_options array = {.rows = 2000, .max_text = 100};
+  test_random_array(&random, &schema->root, &array, &batch);
+  static struct colshuf_source sources[SOURCES];
+  for (int codec = 0; codec < 2; codec++) {
+    test_output_init(&output);
+    test_output_add(&output, &schema->root, &batch, 0, 2000, (enum colshuf_codec)codec);
+    test_output_end_partition(&output);
+    const char *path = test_output_write(&output, "out", COLSHUF_CHECKSUM_NONE);
+    for (int i = 0; i < SOURCES; i++) sources[i] = (struct colshuf_source){.data_path = path};
+    for (int threads = 0; threads < 2; threads++) {
+      struct colshuf_error err = {0};
+      struct ArrowArrayStream stream;
+      struct ArrowArray out;
+      struct colshuf_read_options options = {.allocator = test_heap, .memory_limit = LIMIT, .threads = threads};
+      uint64_t before = test_heap_bytes();
+      test_heap_reset_peak();
+      REQUIRE_OK(colshuf_read(sources, SOURCES, &options, NULL, &stream, &err));
+      for (int i = 0; i < 300; i++) {
+        REQUIRE(stream.get_next(&stream, &out) == 0);
+        out.release(&out);
+      }
+      CHECK(test_heap_peak() - before < LIMIT + SOURCES * (sizeof sources[0] + 2 * strlen(path)));
+      stream.release(&stream);
+    }
+    test_output_clear(&output);
+  }
+  batch.release(&batch);
+  csf_schema_release(schema);
+}
+
 static uint64_t bytes_read;
 
 static ssize_t counting_pread(int fd, void *buffer, size_t size, off_t offset) {
@@ -796,6 +831,7 @@ static const struct test_case tests[] = {
     TEST(reading_ends_when_it_is_cancelled),
     TEST(batches_outlive_the_stream),
     TEST(a_block_above_the_memory_limit_is_refused),
+    TEST(memory_stays_within_the_limit_however_many_sources),
     TEST(large_plain_blocks_are_read_in_place_and_in_part),
     TEST(columns_that_nobody_wants_are_neither_read_nor_looked_at),
     TEST(reading_survives_every_refusal),
