@@ -1,86 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <stdlib.h>
+
 #include "block/block_format.h"
-#include "block/dictionary_build.h"
 #include "codec/codec.h"
-#include "colshuf/block.h"
+#include "support/encoding.h"
 #include "support/golden_bytes.h"
-#include "support/harness.h"
 #include "support/random.h"
 #include "support/table.h"
 #include "support/types.h"
 #include "support/value.h"
 
-#include <dirent.h>
-#include <stdlib.h>
-
 static struct colshuf_error err;
-
-/* A schema with its C form, and an encoder for it. */
-struct setup {
-  struct csf_schema *schema;
-  struct ArrowSchema c_schema;
-  struct colshuf_block_encoder *encoder;
-};
-
-static struct setup setup_of(struct csf_schema *schema, struct colshuf_block_encoder_options options) {
-  struct setup setup = {.schema = schema};
-  options.allocator = test_heap;
-  REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &setup.c_schema, &err));
-  REQUIRE_OK(colshuf_block_encoder_new(&setup.c_schema, &options, &setup.encoder, &err));
-  return setup;
-}
-
-static void setup_clear(struct setup *setup) {
-  colshuf_block_encoder_free(setup->encoder);
-  setup->c_schema.release(&setup->c_schema);
-  csf_schema_release(setup->schema);
-}
-
-/* A decoded block. */
-struct decoded {
-  struct ArrowSchema c_schema;
-  struct csf_schema *schema;
-  struct ArrowArray batch;
-};
-
-static struct decoded decode(const uint8_t *block, size_t size) {
-  struct decoded decoded;
-  struct colshuf_block_decoder_options options = {.allocator = test_heap, .pool_size = UINT64_MAX};
-  struct colshuf_block_decoder *decoder;
-  size_t consumed;
-  REQUIRE_OK(colshuf_block_decoder_new(&options, &decoder, &err));
-  REQUIRE_OK(colshuf_block_decoder_decode(decoder, block, size, NULL, &consumed, &decoded.c_schema, &decoded.batch, &err));
-  CHECK_INT(consumed, size);
-  REQUIRE_OK(csf_schema_import(&decoded.c_schema, &test_heap, NULL, &decoded.schema, &err));
-  colshuf_block_decoder_free(decoder);
-  return decoded;
-}
-
-static void decoded_clear(struct decoded *decoded) {
-  decoded->batch.release(&decoded->batch);
-  decoded->c_schema.release(&decoded->c_schema);
-  csf_schema_release(decoded->schema);
-}
-
-static struct colshuf_block_header header_of(const uint8_t *block, size_t size) {
-  struct colshuf_block_header header;
-  REQUIRE_OK(colshuf_block_header_read(block, size, &header, &err));
-  CHECK_INT(header.block_size, size);
-  return header;
-}
-
-/* Encodes rows of batch and checks that they come back; returns the block's header. */
-static struct colshuf_block_header check_rows(struct setup *setup, const struct ArrowArray *batch, int64_t start, int64_t length) {
-  const uint8_t *block;
-  size_t size;
-  REQUIRE_OK(colshuf_block_encoder_encode(setup->encoder, batch, start, length, &block, &size, &err));
-  struct decoded decoded = decode(block, size);
-  struct colshuf_block_header header = header_of(block, size);
-  CHECK_INT(decoded.batch.length, length);
-  CHECK_ROWS(&setup->schema->root, batch, start, &decoded.schema->root, &decoded.batch, 0, length);
-  decoded_clear(&decoded);
-  return header;
-}
 
 /* --- bytes --- */
 
@@ -91,9 +22,9 @@ static void check_golden(const char *hex) {
   REQUIRE_OK(csf_buffer_append_zero(&block, COLSHUF_BLOCK_HEADER_SIZE, &err));
   REQUIRE_OK(csf_buffer_append(&block, stream.data, stream.size, &err));
   csf_block_header_write(block.data, block.size, 0, COLSHUF_NONE, false);
-  struct decoded decoded = decode(block.data, block.size);
+  struct test_decoded decoded = test_decode(block.data, block.size);
   csf_block_header_write(block.data, block.size, (uint64_t)decoded.schema->root.n_children, COLSHUF_NONE, false);
-  struct setup setup = setup_of(csf_schema_retain(decoded.schema), (struct colshuf_block_encoder_options){
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(decoded.schema), (struct colshuf_block_encoder_options){
                                                                        .codec = COLSHUF_NONE, .layout = COLSHUF_LAYOUT_ARROW_RS});
   for (int round = 0; round < 2; round++) {
     const uint8_t *again;
@@ -101,8 +32,8 @@ static void check_golden(const char *hex) {
     REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &decoded.batch, 0, decoded.batch.length, &again, &size, &err));
     CHECK(size == block.size && memcmp(again, block.data, size) == 0);
   }
-  setup_clear(&setup);
-  decoded_clear(&decoded);
+  test_encoder_clear(&setup);
+  test_decoded_clear(&decoded);
   csf_buffer_clear(&block);
   csf_buffer_clear(&stream);
 }
@@ -136,10 +67,10 @@ static struct csf_buffer unwrap(const uint8_t *block, const struct colshuf_block
 /* Decodes a block of the real Comet and encodes it again without a codec, in its layout: the stream must be the same. */
 static void check_reencoding(const uint8_t *block, const struct colshuf_block_header *header, const char *path) {
   struct csf_buffer wanted = unwrap(block, header);
-  struct decoded decoded = decode(block, (size_t)header->block_size);
+  struct test_decoded decoded = test_decode(block, (size_t)header->block_size);
   struct colshuf_block_encoder_options options = {.codec = COLSHUF_NONE, .layout = COLSHUF_LAYOUT_ARROW_RS};
   options.offsets = header->offsets_as_lengths ? COLSHUF_OFFSETS_LENGTHS : COLSHUF_OFFSETS_PLAIN;
-  struct setup setup = setup_of(csf_schema_retain(decoded.schema), options);
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(decoded.schema), options);
   const uint8_t *again;
   size_t size;
   REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &decoded.batch, 0, decoded.batch.length, &again, &size, &err));
@@ -148,8 +79,8 @@ static void check_reencoding(const uint8_t *block, const struct colshuf_block_he
     while (at < size && at < wanted.size && again[at] == wanted.data[at]) at++;
     test_fail(__FILE__, __LINE__, "%s: %zu bytes against %zu, the first other one at %zu", path, size, wanted.size, at);
   }
-  setup_clear(&setup);
-  decoded_clear(&decoded);
+  test_encoder_clear(&setup);
+  test_decoded_clear(&decoded);
   csf_buffer_clear(&wanted);
 }
 
@@ -208,8 +139,6 @@ static void blocks_of_comets_row_writer_have_the_same_streams(void) {
 
 /* --- round trips --- */
 
-static const enum colshuf_codec codecs[] = {COLSHUF_NONE, COLSHUF_LZ4, COLSHUF_ZSTD, COLSHUF_SNAPPY};
-
 /* Comet has timestamps in microseconds alone. */
 static void use_microseconds(struct csf_field *field) {
   if (field->type == CSF_TIMESTAMP) field->unit = CSF_MICROSECOND;
@@ -231,7 +160,7 @@ static void random_rows_come_back(uint64_t seed, enum colshuf_compat compat, uin
   struct test_random random = {seed};
   struct test_schema_options schema_options = {.types = types};
   struct colshuf_block_encoder_options options = {.compat = compat};
-  options.codec = codecs[test_random_below(&random, 4)];
+  options.codec = test_codecs[test_random_below(&random, 4)];
   options.layout = (enum colshuf_layout)test_random_below(&random, 2);
   options.offsets = (enum colshuf_offsets)test_random_below(&random, 2);
   struct csf_schema *schema = test_random_schema(&random, &schema_options);
@@ -244,7 +173,7 @@ static void random_rows_come_back(uint64_t seed, enum colshuf_compat compat, uin
     csf_schema_release(schema);
     return;
   }
-  struct setup setup = setup_of(schema, options);
+  struct test_encoder setup = test_encoder_new(schema, options);
   for (int i = 0; i < 3; i++) {
     struct test_array_options array_options = test_random_options(&random, rows);
     struct ArrowArray batch;
@@ -252,14 +181,14 @@ static void random_rows_come_back(uint64_t seed, enum colshuf_compat compat, uin
     int64_t start = (int64_t)test_random_below(&random, (uint64_t)batch.length + 1);
     int64_t length = (int64_t)test_random_below(&random, (uint64_t)(batch.length - start) + 1);
     if (length > 0) {
-      struct colshuf_block_header header = check_rows(&setup, &batch, start, length);
+      struct colshuf_block_header header = test_check_block(&setup, &batch, start, length);
       CHECK_INT(header.codec, options.codec);
       CHECK_INT(header.n_columns, schema->root.n_children);
       if (compat == COLSHUF_COMPAT_COMET_1_1) CHECK(!header.offsets_as_lengths);
     }
     batch.release(&batch);
   }
-  setup_clear(&setup);
+  test_encoder_clear(&setup);
 }
 
 static void rows_of_every_type_come_back_in_every_codec(void) {
@@ -275,27 +204,27 @@ static void rows_come_back_from_what_comet_reads(void) {
 
 static void no_rows_make_no_block(void) {
   struct test_table table = test_table("int32, utf8", "1 'a' | 2 'b'");
-  struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
   const uint8_t *block = (const uint8_t *)"";
   size_t size = 1;
   REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &table.batch, 1, 0, &block, &size, &err));
   CHECK_INT(size, 0);
-  check_rows(&setup, &table.batch, 1, 1);
-  setup_clear(&setup);
+  test_check_block(&setup, &table.batch, 1, 1);
+  test_encoder_clear(&setup);
   test_table_clear(&table);
 }
 
 static void rows_without_columns_are_counted(void) {
   for (int codec = 0; codec < 4; codec++) {
-    struct setup setup = setup_of(test_schema(""), (struct colshuf_block_encoder_options){.codec = codecs[codec]});
+    struct test_encoder setup = test_encoder_new(test_schema(""), (struct colshuf_block_encoder_options){.codec = test_codecs[codec]});
     struct ArrowArray batch;
     struct test_array_options options = {.rows = 7};
     struct test_random random = {1};
     test_random_array(&random, &setup.schema->root, &options, &batch);
-    struct colshuf_block_header header = check_rows(&setup, &batch, 2, 5);
+    struct colshuf_block_header header = test_check_block(&setup, &batch, 2, 5);
     CHECK_INT(header.n_columns, 0);
     batch.release(&batch);
-    setup_clear(&setup);
+    test_encoder_clear(&setup);
   }
 }
 
@@ -304,21 +233,21 @@ static void columns_without_bytes_have_rows(void) {
   struct test_table table = test_table("null, fixed_size_binary(0), list<null>, struct<null>",
                                        "null '' [null null] {null} | null '' [] {null} | null '' null null");
   for (int codec = 0; codec < 4; codec++) {
-    struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){.codec = codecs[codec]});
-    check_rows(&setup, &table.batch, 0, 3);
-    check_rows(&setup, &table.batch, 1, 1);
-    setup_clear(&setup);
+    struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){.codec = test_codecs[codec]});
+    test_check_block(&setup, &table.batch, 0, 3);
+    test_check_block(&setup, &table.batch, 1, 1);
+    test_encoder_clear(&setup);
   }
   test_table_clear(&table);
 }
 
 static void null_structs_keep_their_children_in_step(void) {
   struct test_table table = test_table("struct<int32, utf8>", "null | {1 'x'} | null | {2 null}");
-  struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
   for (int64_t start = 0; start < 4; start++) {
-    for (int64_t n = 1; start + n <= 4; n++) check_rows(&setup, &table.batch, start, n);
+    for (int64_t n = 1; start + n <= 4; n++) test_check_block(&setup, &table.batch, start, n);
   }
-  setup_clear(&setup);
+  test_encoder_clear(&setup);
   test_table_clear(&table);
 }
 
@@ -386,9 +315,9 @@ static void lengths_that_cannot_be_are_refused(void) {
 /* Which blocks carry the flag, by schema, codec, mode and layout. */
 static int flag_of(const char *types, const char *rows, struct colshuf_block_encoder_options options) {
   struct test_table table = test_table(types, rows);
-  struct setup setup = setup_of(csf_schema_retain(table.schema), options);
-  int flag = check_rows(&setup, &table.batch, 0, table.batch.length).offsets_as_lengths;
-  setup_clear(&setup);
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), options);
+  int flag = test_check_block(&setup, &table.batch, 0, table.batch.length).offsets_as_lengths;
+  test_encoder_clear(&setup);
   test_table_clear(&table);
   return flag;
 }
@@ -396,15 +325,15 @@ static int flag_of(const char *types, const char *rows, struct colshuf_block_enc
 static void the_flag_stands_where_it_helps_and_readers_know_it(void) {
   struct colshuf_block_encoder_options options = {0};
   for (int codec = 0; codec < 4; codec++) {
-    options.codec = codecs[codec];
-    CHECK_INT(flag_of("utf8, list<binary>", "'ab' ['x' 'yy'] | null []", options), codecs[codec] != COLSHUF_NONE);
+    options.codec = test_codecs[codec];
+    CHECK_INT(flag_of("utf8, list<binary>", "'ab' ['x' 'yy'] | null []", options), test_codecs[codec] != COLSHUF_NONE);
     CHECK_INT(flag_of("int32", "1 | 2", options), 0);
     CHECK_INT(flag_of("utf8, dictionary<int8, utf8>", "'a' 'b'", options), 0);
     options.layout = COLSHUF_LAYOUT_ARROW_RS;
-    CHECK_INT(flag_of("utf8", "'ab' | 'x'", options), codecs[codec] == COLSHUF_ZSTD);
-    options = (struct colshuf_block_encoder_options){.codec = codecs[codec], .compat = COLSHUF_COMPAT_COMET_1_1};
+    CHECK_INT(flag_of("utf8", "'ab' | 'x'", options), test_codecs[codec] == COLSHUF_ZSTD);
+    options = (struct colshuf_block_encoder_options){.codec = test_codecs[codec], .compat = COLSHUF_COMPAT_COMET_1_1};
     CHECK_INT(flag_of("utf8", "'ab' | 'x'", options), 0);
-    options = (struct colshuf_block_encoder_options){.codec = codecs[codec], .offsets = COLSHUF_OFFSETS_LENGTHS};
+    options = (struct colshuf_block_encoder_options){.codec = test_codecs[codec], .offsets = COLSHUF_OFFSETS_LENGTHS};
     CHECK_INT(flag_of("large_utf8, map<utf8, int32>", "'ab' [{'k' 1}] | '' null", options), 1);
     options = (struct colshuf_block_encoder_options){0};
   }
@@ -413,19 +342,19 @@ static void the_flag_stands_where_it_helps_and_readers_know_it(void) {
 /* What a column is in the block. */
 static void check_column(const char *types, const char *rows, enum colshuf_compat compat, const char *wanted) {
   struct test_table table = test_table(types, rows);
-  struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){.compat = compat});
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){.compat = compat});
   const uint8_t *block;
   size_t size;
   char type[256];
   for (int64_t start = 0; start < table.batch.length; start++) {
-    check_rows(&setup, &table.batch, start, table.batch.length - start);
+    test_check_block(&setup, &table.batch, start, table.batch.length - start);
     REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &table.batch, start, table.batch.length - start, &block, &size, &err));
-    struct decoded decoded = decode(block, size);
+    struct test_decoded decoded = test_decode(block, size);
     csf_field_describe(&decoded.schema->root.children[0], type, sizeof type);
     CHECK_STRING(type, wanted);
-    decoded_clear(&decoded);
+    test_decoded_clear(&decoded);
   }
-  setup_clear(&setup);
+  test_encoder_clear(&setup);
   test_table_clear(&table);
 }
 
@@ -456,18 +385,18 @@ static void dictionaries_below_the_top_level_are_unpacked_for_comet(void) {
 /* Comet looks for nulls in the rows alone. */
 static void nulls_in_a_dictionary_become_nulls_of_rows_for_comet(void) {
   struct test_table table = test_table("dictionary<int8, utf8>", "'a' | ~ | 'b' | null | 'a' | ~");
-  struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
   const uint8_t *block;
   size_t size;
-  check_rows(&setup, &table.batch, 0, 6);
+  test_check_block(&setup, &table.batch, 0, 6);
   REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &table.batch, 1, 5, &block, &size, &err));
-  struct decoded decoded = decode(block, size);
+  struct test_decoded decoded = test_decode(block, size);
   const struct ArrowArray *column = decoded.batch.children[0];
   CHECK_INT(csf_array_null_count(&decoded.schema->root.children[0], column, 0, 5), 3);
   CHECK_INT(csf_array_null_count(decoded.schema->root.children[0].dictionary, column->dictionary, 0, column->dictionary->length), 0);
   CHECK_INT(column->dictionary->length, 2);
-  decoded_clear(&decoded);
-  setup_clear(&setup);
+  test_decoded_clear(&decoded);
+  test_encoder_clear(&setup);
   test_table_clear(&table);
 }
 
@@ -488,19 +417,19 @@ static void a_block_takes_along_only_the_values_that_it_uses(void) {
     struct ArrowArray batch = {.length = 4, .n_buffers = 1, .buffers = no_buffers, .n_children = 1, .children = children};
     batch.release = dictionary.release;
     for (int compat = 0; compat < 3; compat++) {
-      struct setup setup = setup_of(csf_schema_retain(schema), (struct colshuf_block_encoder_options){
+      struct test_encoder setup = test_encoder_new(csf_schema_retain(schema), (struct colshuf_block_encoder_options){
                                                                    .compat = (enum colshuf_compat)compat, .codec = COLSHUF_NONE});
       const uint8_t *block;
       size_t size;
-      CHECK(check_rows(&setup, &batch, 1, 3).block_size < 2000);
-      CHECK(check_rows(&setup, &batch, 0, 1).block_size < 2000);
+      CHECK(test_check_block(&setup, &batch, 1, 3).block_size < 2000);
+      CHECK(test_check_block(&setup, &batch, 0, 1).block_size < 2000);
       REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &batch, 1, 3, &block, &size, &err));
-      struct decoded decoded = decode(block, size);
+      struct test_decoded decoded = test_decode(block, size);
       const struct ArrowArray *made = decoded.batch.children[0]->dictionary;
       REQUIRE(made->length == 2);
       CHECK_INT(csf_load_i64(made->buffers[1]), ordered ? 70 : 999990);
-      decoded_clear(&decoded);
-      setup_clear(&setup);
+      test_decoded_clear(&decoded);
+      test_encoder_clear(&setup);
     }
   }
   csf_schema_release(schema);
@@ -511,7 +440,7 @@ static void a_block_takes_along_only_the_values_that_it_uses(void) {
 static void batches_that_do_not_fit_are_refused_and_the_encoder_goes_on(void) {
   struct test_table table = test_table("int32, utf8", "1 'a' | 2 'b'"), other = test_table("int32", "1");
   struct test_table broken = test_table("int32, dictionary<int32, utf8>", "1 'a' | 2 'b'");
-  struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
   const uint8_t *block;
   size_t size;
   CHECK_STATUS(colshuf_block_encoder_encode(setup.encoder, &other.batch, 0, 1, &block, &size, &err), COLSHUF_INVALID_ARGUMENT);
@@ -519,14 +448,14 @@ static void batches_that_do_not_fit_are_refused_and_the_encoder_goes_on(void) {
   CHECK_STATUS(colshuf_block_encoder_encode(setup.encoder, &table.batch, 1, 2, &block, &size, &err), COLSHUF_INVALID_ARGUMENT);
   CHECK_STATUS(colshuf_block_encoder_encode(setup.encoder, &table.batch, INT64_MAX, 1, &block, &size, &err),
                COLSHUF_INVALID_ARGUMENT);
-  check_rows(&setup, &table.batch, 0, 2);
-  setup_clear(&setup);
+  test_check_block(&setup, &table.batch, 0, 2);
+  test_encoder_clear(&setup);
   /* An index outside its dictionary, where indices are looked at because they change. */
-  setup = setup_of(csf_schema_retain(broken.schema), (struct colshuf_block_encoder_options){0});
+  setup = test_encoder_new(csf_schema_retain(broken.schema), (struct colshuf_block_encoder_options){0});
   broken.batch.children[1]->dictionary->length = 1;
   CHECK_STATUS(colshuf_block_encoder_encode(setup.encoder, &broken.batch, 1, 1, &block, &size, &err), COLSHUF_OK);
   broken.batch.children[1]->dictionary->length = 2;
-  setup_clear(&setup);
+  test_encoder_clear(&setup);
   test_table_clear(&table);
   test_table_clear(&other);
   test_table_clear(&broken);
@@ -534,7 +463,7 @@ static void batches_that_do_not_fit_are_refused_and_the_encoder_goes_on(void) {
 
 static void indices_outside_their_dictionary_are_refused_where_they_change(void) {
   struct test_table table = test_table("dictionary<int8, utf8>", "'a' | 'b' | 'c'");
-  struct setup setup = setup_of(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(table.schema), (struct colshuf_block_encoder_options){0});
   const uint8_t *block;
   size_t size;
   table.batch.children[0]->dictionary->length = 2;
@@ -542,14 +471,14 @@ static void indices_outside_their_dictionary_are_refused_where_they_change(void)
   CHECK_CONTAINS(err.message, "row 2 has index 2 into a dictionary of 2");
   CHECK_STATUS(colshuf_block_encoder_encode(setup.encoder, &table.batch, 2, 1, &block, &size, &err), COLSHUF_INVALID_ARGUMENT);
   table.batch.children[0]->dictionary->length = 3;
-  check_rows(&setup, &table.batch, 0, 3);
-  setup_clear(&setup);
+  test_check_block(&setup, &table.batch, 0, 3);
+  test_encoder_clear(&setup);
   test_table_clear(&table);
 }
 
 static void too_many_bytes_are_a_limit_that_costs_no_memory(void) {
   struct csf_schema *schema = test_schema("b: fixed_size_binary(1000000)");
-  struct setup setup = setup_of(schema, (struct colshuf_block_encoder_options){.codec = COLSHUF_NONE});
+  struct test_encoder setup = test_encoder_new(schema, (struct colshuf_block_encoder_options){.codec = COLSHUF_NONE});
   const void *buffers[2] = {NULL, ""}, *no_buffers[1] = {NULL};
   struct ArrowArray column = {.length = 3000, .n_buffers = 2, .buffers = buffers, .release = (void (*)(struct ArrowArray *))abort};
   struct ArrowArray *children[1] = {&column};
@@ -562,255 +491,7 @@ static void too_many_bytes_are_a_limit_that_costs_no_memory(void) {
   CHECK_STATUS(colshuf_block_encoder_encode(setup.encoder, &batch, 0, 3000, &block, &size, &err), COLSHUF_LIMIT);
   CHECK_CONTAINS(err.message, "2147483647");
   CHECK(test_heap_peak() < before + 100000);
-  setup_clear(&setup);
-}
-
-/* --- dictionaries for columns of few values --- */
-
-static struct setup lineitem_like(struct colshuf_block_encoder_options options) {
-  return setup_of(test_schema("flag: utf8, price: decimal128(15, 2), key: int64, comment: utf8, day: date32"), options);
-}
-
-/* few: flag and price have few values; else all columns have many. */
-static void make_rows(struct setup *setup, uint64_t seed, int64_t rows, bool few, int null_percent, struct ArrowArray *batch) {
-  struct test_random random = {seed};
-  struct test_array_options options = {.rows = rows, .null_percent = null_percent, .max_text = 40, .shape = TEST_SLICED};
-  test_random_array(&random, &setup->schema->root, &options, batch);
-  if (!few) return;
-  static const char words[] = "AIRMAILSHIPTRUCKRAIL";
-  struct ArrowArray *flag = batch->children[0], *price = batch->children[1];
-  int32_t *offsets = (int32_t *)(uintptr_t)flag->buffers[1];
-  char *text = (char *)(uintptr_t)flag->buffers[2];
-  int64_t n = flag->offset + flag->length;
-  int32_t first = offsets[flag->offset], room = offsets[n] - first;
-  for (int64_t i = flag->offset; i < n; i++) {
-    int32_t word = (int32_t)test_random_below(&random, 4);
-    int32_t used = offsets[i] - first;
-    if (used + 4 <= room) memcpy(text + offsets[i], words + 4 * word, 4);
-    offsets[i + 1] = used + 4 <= room ? offsets[i] + 4 : offsets[i];
-  }
-  uint8_t *values = (uint8_t *)(uintptr_t)price->buffers[1];
-  for (int64_t i = price->offset; i < price->offset + price->length; i++) {
-    csf_store_i64(values + 16 * i, (int64_t)test_random_below(&random, 11));
-    csf_store_i64(values + 16 * i + 8, 0);
-  }
-}
-
-/* Columns of the block that are dictionaries, as a bit set. */
-static unsigned dictionaries_in(struct setup *setup, const struct ArrowArray *batch, int64_t start, int64_t length) {
-  const uint8_t *block;
-  size_t size;
-  REQUIRE_OK(colshuf_block_encoder_encode(setup->encoder, batch, start, length, &block, &size, &err));
-  struct decoded decoded = decode(block, size);
-  unsigned found = 0;
-  for (int32_t i = 0; i < decoded.schema->root.n_children; i++) {
-    if (decoded.schema->root.children[i].dictionary != NULL) found |= 1u << i;
-  }
-  CHECK(found == 0 || header_of(block, size).offsets_as_lengths == 0);
-  CHECK_ROWS(&setup->schema->root, batch, start, &decoded.schema->root, &decoded.batch, 0, length);
-  decoded_clear(&decoded);
-  return found;
-}
-
-static void columns_of_few_values_become_dictionaries_where_that_is_smaller(void) {
-  /* Without lengths, strings of few values are always smaller as a dictionary. */
-  struct setup setup = lineitem_like((struct colshuf_block_encoder_options){.compat = COLSHUF_COMPAT_COMET_1_1});
-  struct ArrowArray few, many;
-  make_rows(&setup, 1, 3000, true, 0, &few);
-  make_rows(&setup, 2, 3000, false, 0, &many);
-  CHECK_INT(dictionaries_in(&setup, &few, 0, 3000), 3);
-  CHECK_INT(dictionaries_in(&setup, &few, 100, 2000), 3);
-  /* Now columns have many values: the blocks are plain until the next look. */
-  CHECK_INT(dictionaries_in(&setup, &many, 0, 3000), 0);
-  CHECK_INT(dictionaries_in(&setup, &few, 7, 2900), 3);
-  CHECK_INT(dictionaries_in(&setup, &few, 0, 100), 0);
-  setup_clear(&setup);
-  setup = lineitem_like((struct colshuf_block_encoder_options){.compat = COLSHUF_COMPAT_COMET_1_1});
-  unsigned last = 0;
-  for (int i = 0; i < 70; i++) {
-    last = dictionaries_in(&setup, i == 0 ? &many : &few, 0, 1000);
-    if (i < 60) CHECK_INT(last, 0);
-  }
-  CHECK_INT(last, 3);
-  many.release(&many);
-  few.release(&few);
-  setup_clear(&setup);
-}
-
-static void dictionaries_are_left_alone_where_they_are_not_wanted(void) {
-  static const struct colshuf_block_encoder_options options[] = {
-      {.dictionary = COLSHUF_DICTIONARY_OFF, .compat = COLSHUF_COMPAT_COMET_1_1},
-      {.offsets = COLSHUF_OFFSETS_LENGTHS},
-      {.layout = COLSHUF_LAYOUT_ARROW_RS},
-      {.compat = COLSHUF_COMPAT_ARROW},
-      {.codec = COLSHUF_NONE},
-  };
-  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-    struct setup setup = lineitem_like(options[i]);
-    struct ArrowArray few;
-    make_rows(&setup, 1, 2000, true, 0, &few);
-    CHECK_INT(dictionaries_in(&setup, &few, 0, 2000), 0);
-    few.release(&few);
-    setup_clear(&setup);
-  }
-}
-
-static void nulls_stay_nulls_in_columns_that_become_dictionaries(void) {
-  for (int codec = 1; codec < 4; codec++) {
-    struct setup setup =
-        lineitem_like((struct colshuf_block_encoder_options){.compat = COLSHUF_COMPAT_COMET_1_1, .codec = codecs[codec]});
-    for (int null_percent = 10; null_percent <= 100; null_percent += 45) {
-      struct ArrowArray batch;
-      make_rows(&setup, (uint64_t)null_percent, 2000, true, null_percent, &batch);
-      for (int64_t start = 0; start < 9; start++) dictionaries_in(&setup, &batch, start, 1900);
-      batch.release(&batch);
-    }
-    setup_clear(&setup);
-  }
-}
-
-/* Made both ways, the block that is kept is the smaller one. */
-static void the_first_block_is_no_larger_than_either_way(void) {
-  for (uint64_t seed = 1; seed <= 10; seed++) {
-    size_t sizes[3];
-    for (int way = 0; way < 3; way++) {
-      struct colshuf_block_encoder_options options = {.codec = seed % 2 ? COLSHUF_LZ4 : COLSHUF_ZSTD};
-      if (way == 1) options.dictionary = COLSHUF_DICTIONARY_OFF;
-      if (way == 2) options.offsets = COLSHUF_OFFSETS_PLAIN;
-      struct setup setup = lineitem_like(options);
-      struct ArrowArray batch;
-      const uint8_t *block;
-      make_rows(&setup, seed, 4000, true, 0, &batch);
-      REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &batch, 0, 4000, &block, &sizes[way], &err));
-      batch.release(&batch);
-      setup_clear(&setup);
-    }
-    CHECK(sizes[0] <= sizes[1] && sizes[0] <= sizes[2]);
-  }
-}
-
-static void equal_input_gives_equal_blocks(void) {
-  struct csf_buffer first;
-  csf_buffer_init(&first, &test_heap);
-  for (int round = 0; round < 2; round++) {
-    struct setup setup = lineitem_like((struct colshuf_block_encoder_options){0});
-    size_t at = 0;
-    for (uint64_t i = 0; i < 100; i++) {
-      struct ArrowArray batch;
-      const uint8_t *block;
-      size_t size;
-      make_rows(&setup, i, 600, i % 50 < 25, 5, &batch);
-      REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &batch, 0, 600, &block, &size, &err));
-      if (round == 0) REQUIRE_OK(csf_buffer_append(&first, block, size, &err));
-      REQUIRE(at + size <= first.size);
-      CHECK(memcmp(first.data + at, block, size) == 0);
-      at += size;
-      batch.release(&batch);
-    }
-    CHECK_INT(at, first.size);
-    setup_clear(&setup);
-  }
-  csf_buffer_clear(&first);
-}
-
-/* Strings that all fall into one slot of the table cost what giving up costs, not rows times values. */
-static void a_table_that_collides_is_given_up(void) {
-  enum { ROWS = 20000 };
-  static int64_t values[ROWS];
-  for (int64_t i = 0; i < ROWS; i++) values[i] = i % 2000;
-  const void *buffers[2] = {NULL, values};
-  struct ArrowArray array = {.length = ROWS, .n_buffers = 2, .buffers = buffers};
-  struct csf_field field = {.name = "", .type = CSF_INT64, .layout = CSF_LAYOUT_FIXED, .width = 8};
-  struct csf_dictionary_build build;
-  bool built;
-  csf_dictionary_build_init(&build, &test_heap);
-  REQUIRE_OK(csf_dictionary_build_run(&build, &field, &array, 0, ROWS, 2000, &built, &err));
-  CHECK(built);
-  CHECK_INT(build.n_values, 2000);
-  for (int64_t i = 0; i < ROWS; i++) {
-    CHECK_INT(csf_load_i64((const uint8_t *)build.values_array.buffers[1] + 8 * ((const int32_t *)build.array.buffers[1])[i]), i % 2000);
-  }
-  REQUIRE_OK(csf_dictionary_build_run(&build, &field, &array, 0, ROWS, 1999, &built, &err));
-  CHECK(!built);
-  csf_dictionary_build_clear(&build);
-}
-
-/* --- memory --- */
-
-struct attempt {
-  const struct ArrowSchema *c_schema;
-  const struct ArrowArray *batch;
-  struct colshuf_block_encoder_options options;
-};
-
-static enum colshuf_status encode_twice(void *ctx) {
-  struct attempt *attempt = ctx;
-  struct colshuf_block_encoder *encoder;
-  enum colshuf_status status = colshuf_block_encoder_new(attempt->c_schema, &attempt->options, &encoder, NULL);
-  if (status != COLSHUF_OK) return status;
-  const uint8_t *block;
-  size_t size;
-  for (int i = 0; i < 2 && status == COLSHUF_OK; i++) {
-    status = colshuf_block_encoder_encode(encoder, attempt->batch, 0, attempt->batch->length, &block, &size, NULL);
-  }
-  colshuf_block_encoder_free(encoder);
-  return status;
-}
-
-static void refused_memory_leaves_nothing_behind(void) {
-  struct test_table table = test_table("utf8, dictionary<int8, utf8>, list<dictionary<int8, utf8>>", "'a' 'b' ['c'] | 'd' 'e' ['f']");
-  for (int codec = 0; codec < 4; codec++) {
-    for (int compat = 0; compat < 3; compat += 2) {
-      struct attempt attempt = {&table.c_schema, &table.batch,
-                                {.allocator = test_heap, .codec = codecs[codec], .compat = (enum colshuf_compat)compat}};
-      CHECK(test_oom_sweep(encode_twice, &attempt) > 10);
-    }
-  }
-  test_table_clear(&table);
-  struct setup setup = lineitem_like((struct colshuf_block_encoder_options){0});
-  struct ArrowArray batch;
-  make_rows(&setup, 1, 600, true, 5, &batch);
-  struct attempt attempt = {&setup.c_schema, &batch, {.allocator = test_heap, .compat = COLSHUF_COMPAT_COMET_1_1}};
-  CHECK(test_oom_sweep(encode_twice, &attempt) > 20);
-  batch.release(&batch);
-  setup_clear(&setup);
-}
-
-/* An allocation refused in the middle of the choice must not leave a schema without its message. */
-static void an_encoder_goes_on_after_refused_memory(void) {
-  struct setup setup = lineitem_like((struct colshuf_block_encoder_options){.compat = COLSHUF_COMPAT_COMET_1_1});
-  struct ArrowArray batch;
-  make_rows(&setup, 1, 1000, true, 0, &batch);
-  for (uint64_t nth = 1; nth < 60; nth++) {
-    const uint8_t *block;
-    size_t size;
-    test_heap_refuse_at(nth);
-    enum colshuf_status status = colshuf_block_encoder_encode(setup.encoder, &batch, 0, 1000, &block, &size, &err);
-    test_heap_refuse_at(0);
-    CHECK(status == COLSHUF_OK || status == COLSHUF_NO_MEMORY);
-    dictionaries_in(&setup, &batch, 0, 1000);
-  }
-  batch.release(&batch);
-  setup_clear(&setup);
-}
-
-static void steady_state_allocates_nothing(void) {
-  for (int codec = 0; codec < 4; codec++) {
-    struct setup setup =
-        lineitem_like((struct colshuf_block_encoder_options){.codec = codecs[codec], .compat = COLSHUF_COMPAT_COMET_1_1});
-    struct ArrowArray batch;
-    const uint8_t *block;
-    size_t size;
-    make_rows(&setup, 1, 1000, true, 5, &batch);
-    uint64_t calls = 0;
-    for (int i = 0; i < 60; i++) {
-      if (i == 3) calls = test_heap_calls();
-      REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &batch, 0, 1000, &block, &size, &err));
-    }
-    CHECK_INT(test_heap_calls(), calls);
-    batch.release(&batch);
-    setup_clear(&setup);
-  }
+  test_encoder_clear(&setup);
 }
 
 static const struct test_case tests[] = {
@@ -834,14 +515,5 @@ static const struct test_case tests[] = {
     TEST(batches_that_do_not_fit_are_refused_and_the_encoder_goes_on),
     TEST(indices_outside_their_dictionary_are_refused_where_they_change),
     TEST(too_many_bytes_are_a_limit_that_costs_no_memory),
-    TEST(columns_of_few_values_become_dictionaries_where_that_is_smaller),
-    TEST(dictionaries_are_left_alone_where_they_are_not_wanted),
-    TEST(nulls_stay_nulls_in_columns_that_become_dictionaries),
-    TEST(the_first_block_is_no_larger_than_either_way),
-    TEST(equal_input_gives_equal_blocks),
-    TEST(a_table_that_collides_is_given_up),
-    TEST(refused_memory_leaves_nothing_behind),
-    TEST(an_encoder_goes_on_after_refused_memory),
-    TEST(steady_state_allocates_nothing),
 };
 TEST_MAIN(tests)

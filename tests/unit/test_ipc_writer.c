@@ -321,6 +321,28 @@ static void a_changed_inner_dictionary_brings_the_outer_one_along(void) {
   test_table_clear(&two);
 }
 
+/* Columns written alone and together: each keeps the dictionary that is its own. */
+static void every_column_has_its_own_dictionary(void) {
+  static const char *const types[3] = {"dictionary<int32, large_utf8>", "dictionary<int8, utf8>",
+                                       "dictionary<int32, large_utf8>, dictionary<int8, utf8>"};
+  static const char *const rows[3] = {"'hello'", "'world'", "'hello' 'world'"};
+  for (int i = 0; i < 3; i++) {
+    struct test_table table = test_table(types[i], rows[i]);
+    struct memory memory;
+    struct colshuf_ipc_writer *writer = open_writer(&table.c_schema, &memory, (struct colshuf_ipc_writer_options){0});
+    write_rows(writer, &table.batch, 0, 1);
+    REQUIRE_OK(colshuf_ipc_writer_finish(writer, &err));
+    struct source source = {memory.bytes.data, memory.bytes.size, 0};
+    struct ArrowArrayStream stream = open_reader(&source, false);
+    check_next(&stream, &table.schema->root, &table.batch, 0, 1);
+    check_end(&stream);
+    stream.release(&stream);
+    colshuf_ipc_writer_free(writer);
+    csf_buffer_clear(&memory.bytes);
+    test_table_clear(&table);
+  }
+}
+
 /* --- compression --- */
 
 static void compression_makes_bodies_smaller_and_never_much_larger(void) {
@@ -476,6 +498,7 @@ static const struct test_case tests[] = {
     TEST(a_file_takes_dictionaries_that_grow_and_refuses_others),
     TEST(an_empty_first_dictionary_is_followed_by_a_full_one),
     TEST(a_changed_inner_dictionary_brings_the_outer_one_along),
+    TEST(every_column_has_its_own_dictionary),
     TEST(compression_makes_bodies_smaller_and_never_much_larger),
     TEST(wrong_calls_are_refused_and_the_writer_goes_on),
     TEST(a_full_output_is_reported_and_final),
