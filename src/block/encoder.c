@@ -120,7 +120,12 @@ static enum colshuf_status open_choice(struct colshuf_block_encoder *e, struct c
       options->layout == COLSHUF_LAYOUT_ARROW_RS || options->codec == COLSHUF_NONE) {
     return COLSHUF_OK;
   }
-  return csf_choice_init(&e->choice, e->wire, options->compat, &e->allocator, err);
+  CSF_TRY(csf_choice_init(&e->choice, e->wire, options->compat, &e->allocator, err));
+  /* The choice looks at the caller's columns: only those that go out as they come are what the wire's schema says. */
+  for (int32_t i = 0; i < e->schema->root.n_children; i++) {
+    if (e->columns[i].change != CSF_COLUMN_KEEP) e->choice.eligible[i] = 0;
+  }
+  return COLSHUF_OK;
 }
 
 static enum colshuf_status check_options(const struct colshuf_block_encoder_options *options, struct colshuf_error *err) {
