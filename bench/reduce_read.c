@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reduce task reads its partition from many map outputs. Usage: bench_reduce_read FOLDER [--outputs N] [--samples N] [--sample-ms N]
+ * A reduce task reads its partition from many map outputs. Usage: bench_reduce_read FOLDER [--outputs N] [--samples N]
+ * [--sample-ms N]
  * [--cells TEXT]
  *
- * For each FOLDER/NAME.arrow (one block a batch) and codec the blocks are dealt out to N outputs (data and index of one partition each;
- * default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream. A line of JSON each:
+ * For each FOLDER/NAME.arrow (one block a batch) and codec the blocks are dealt out to N outputs (data and index of one
+ * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream. A line of JSON each:
  *   read trusted | validated     files to batches of at least 8192 rows
  *   memory                       the same blocks from memory, validated
  *   two columns                  as "read validated", of two columns only
@@ -61,16 +62,19 @@ static void pass_raw(void *ctx) {
   struct cell *cell = ctx;
   for (int i = 0; i < cell->n_blocks; i++) {
     const struct span *block = &cell->blocks[i];
-    bench_raw_decompress(cell->raw, cell->codec, cell->data + block->start + COLSHUF_BLOCK_HEADER_SIZE, block->size - COLSHUF_BLOCK_HEADER_SIZE,
-                         block->raw_size);
+    bench_raw_decompress(cell->raw, cell->codec, cell->data + block->start + COLSHUF_BLOCK_HEADER_SIZE,
+                         block->size - COLSHUF_BLOCK_HEADER_SIZE, block->raw_size);
   }
 }
 
 /* The table's batches over and over: as many blocks as there are to be outputs, within some memory. */
 static void make_blocks(const struct bench_table *table, const struct bench_codec *codec, int n_outputs, struct cell *cell) {
   struct colshuf_error err;
-  struct colshuf_block_encoder_options options = {.codec = codec->codec, .level = codec->level, .offsets = COLSHUF_OFFSETS_PLAIN,
-                                                  .compat = COLSHUF_COMPAT_ARROW, .dictionary = COLSHUF_DICTIONARY_OFF};
+  struct colshuf_block_encoder_options options = {.codec = codec->codec,
+                                                  .level = codec->level,
+                                                  .offsets = COLSHUF_OFFSETS_PLAIN,
+                                                  .compat = COLSHUF_COMPAT_ARROW,
+                                                  .dictionary = COLSHUF_DICTIONARY_OFF};
   struct colshuf_block_encoder *encoder, *plain;
   bench_need(colshuf_block_encoder_new(&table->schema, &options, &encoder, &err), &err, "encoder");
   options.codec = COLSHUF_NONE;
@@ -136,8 +140,8 @@ static void report(const struct bench_plan *plan, const char *operation, const c
   bench_report(operation, name, mode, &timing, cell->n_blocks, extra);
 }
 
-static void run_cell(const struct bench_plan *plan, const char *folder, const char *name, int n_outputs, const struct bench_table *table,
-                     const struct bench_codec *codec) {
+static void run_cell(const struct bench_plan *plan, const char *folder, const char *name, int n_outputs,
+                     const struct bench_table *table, const struct bench_codec *codec) {
   struct cell cell = {.codec = codec->codec, .raw = bench_raw_new()};
   static const int32_t two[] = {0, 1};
   make_blocks(table, codec, n_outputs, &cell);
@@ -194,7 +198,8 @@ int main(int argc, char **argv) {
     struct bench_table table = bench_read_table(paths[i]);
     for (int c = 0; c < 4; c++) {
       char name[300];
-      snprintf(name, sizeof name, "%s-%.*s", bench_stem(paths[i]), (int)strcspn(bench_codecs[c].name, ":"), bench_codecs[c].name);
+      snprintf(name, sizeof name, "%s-%.*s", bench_stem(paths[i]), (int)strcspn(bench_codecs[c].name, ":"),
+               bench_codecs[c].name);
       if (bench_wanted(&plan, name)) run_cell(&plan, folder, name, n_outputs, &table, &bench_codecs[c]);
     }
     bench_table_clear(&table);

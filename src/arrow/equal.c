@@ -27,14 +27,16 @@ static bool equal_bytes(const uint8_t *a, const uint8_t *b, int64_t size) {
 static bool equal_fixed(const struct sides *s, int64_t n) {
   int64_t width = s->field->width;
   if (width == 0) return true;
-  return equal_bytes((const uint8_t *)s->a->buffers[1] + s->a_at * width, (const uint8_t *)s->b->buffers[1] + s->b_at * width, n * width);
+  return equal_bytes((const uint8_t *)s->a->buffers[1] + s->a_at * width, (const uint8_t *)s->b->buffers[1] + s->b_at * width,
+                     n * width);
 }
 
 static bool equal_binary(const struct sides *s, int64_t n) {
   bool wide = s->field->layout == CSF_LAYOUT_BINARY64;
   const uint8_t *a = s->a->buffers[2], *b = s->b->buffers[2];
   for (int64_t i = 0; i < n; i++) {
-    int64_t a_start = csf_offset_at(s->a->buffers[1], s->a_at + i, wide), b_start = csf_offset_at(s->b->buffers[1], s->b_at + i, wide);
+    int64_t a_start = csf_offset_at(s->a->buffers[1], s->a_at + i, wide),
+            b_start = csf_offset_at(s->b->buffers[1], s->b_at + i, wide);
     int64_t size = csf_offset_at(s->a->buffers[1], s->a_at + i + 1, wide) - a_start;
     if (size != csf_offset_at(s->b->buffers[1], s->b_at + i + 1, wide) - b_start) return false;
     if (size > 0 && memcmp(a + a_start, b + b_start, (size_t)size) != 0) return false;
@@ -49,7 +51,8 @@ static const uint8_t *view_bytes(const struct ArrowArray *array, const uint8_t *
 
 static bool equal_views(const struct sides *s, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
-    const uint8_t *a = (const uint8_t *)s->a->buffers[1] + 16 * (s->a_at + i), *b = (const uint8_t *)s->b->buffers[1] + 16 * (s->b_at + i);
+    const uint8_t *a = (const uint8_t *)s->a->buffers[1] + 16 * (s->a_at + i),
+                  *b = (const uint8_t *)s->b->buffers[1] + 16 * (s->b_at + i);
     int32_t size = csf_load_i32(a);
     if (size != csf_load_i32(b)) return false;
     if (!equal_bytes(view_bytes(s->a, a, size), view_bytes(s->b, b, size), size)) return false;

@@ -82,7 +82,9 @@ static enum colshuf_status gather_plain(struct csf_gather *g, const struct csf_f
   return gather_layout(g, field, pieces, out);
 }
 
-/* Puts in place of each dictionary-encoded piece the rows of its dictionary that it stands for; rows has place for all of them. */
+/*
+ * Puts in place of each dictionary-encoded piece the rows of its dictionary that it stands for; rows has place for all of them.
+ */
 static void look_up(struct csf_piece *pieces, int64_t n, int64_t *rows) {
   for (int64_t p = 0; p < n; p++) {
     struct csf_piece *piece = &pieces[p];
@@ -166,9 +168,10 @@ enum colshuf_status csf_array_take(const struct csf_field *field, const struct A
   return csf_array_gather(field, &piece, 1, allocator, out, err);
 }
 
-enum colshuf_status csf_array_concat(const struct csf_field *field, const struct ArrowArray *const *arrays, const int64_t *starts,
-                                     const int64_t *lengths, int64_t n_arrays, const struct colshuf_allocator *allocator,
-                                     struct ArrowArray *out, struct colshuf_error *err) {
+enum colshuf_status csf_array_concat(const struct csf_field *field, const struct ArrowArray *const *arrays,
+                                     const int64_t *starts, const int64_t *lengths, int64_t n_arrays,
+                                     const struct colshuf_allocator *allocator, struct ArrowArray *out,
+                                     struct colshuf_error *err) {
   struct csf_gather g = {.allocator = csf_allocator(allocator), .err = err};
   struct csf_piece *pieces;
   CSF_TRY(csf_gather_scratch(&g, n_arrays, sizeof *pieces, &pieces));

@@ -20,7 +20,8 @@ static int64_t range_ends(const struct csf_piece *piece, bool wide, int64_t end,
   const void *offsets = piece->array->buffers[1];
   int64_t first = csf_piece_first(piece);
   int64_t shift = end - csf_offset_at(offsets, first, wide);
-  for (int64_t i = 0; i < piece->length; i++) csf_offset_set(ends, i, wide, csf_offset_at(offsets, first + i + 1, wide) + shift);
+  for (int64_t i = 0; i < piece->length; i++)
+    csf_offset_set(ends, i, wide, csf_offset_at(offsets, first + i + 1, wide) + shift);
   return csf_offset_at(offsets, first + piece->length, wide) + shift;
 }
 
@@ -53,7 +54,9 @@ static enum colshuf_status gather_ends(struct csf_gather *g, const struct csf_fi
   return COLSHUF_OK;
 }
 
-/* Copies size bytes from source + start to target, perhaps some more: up to SLACK in all, where source has them (before end). */
+/*
+ * Copies size bytes from source + start to target, perhaps some more: up to SLACK in all, where source has them (before end).
+ */
 static inline void copy_value(uint8_t *target, const uint8_t *source, int64_t start, int64_t size, int64_t end) {
   if (size <= 16 && start + 16 <= end) {
     memcpy(target, source + start, 16);
@@ -64,8 +67,8 @@ static inline void copy_value(uint8_t *target, const uint8_t *source, int64_t st
   }
 }
 
-static inline __attribute__((always_inline)) void copy_rows(const struct csf_piece *piece, bool wide, const void *ends, int64_t from,
-                                                            uint8_t *data) {
+static inline __attribute__((always_inline)) void copy_rows(const struct csf_piece *piece, bool wide, const void *ends,
+                                                            int64_t from, uint8_t *data) {
   const void *offsets = piece->array->buffers[1];
   const uint8_t *source = piece->array->buffers[2];
   if (piece->array->length == 0) return; /* nothing but holes; the offsets of no rows, if there are any, are not to be read */
@@ -73,7 +76,8 @@ static inline __attribute__((always_inline)) void copy_rows(const struct csf_pie
   int64_t source_end = csf_offset_at(offsets, piece->array->offset + piece->array->length, wide);
   for (int64_t i = 0; i < piece->length; i++) {
     int64_t end = csf_offset_at(ends, i, wide);
-    if (end > from) copy_value(data + from, source, csf_offset_at(offsets, first + piece->rows[i], wide), end - from, source_end);
+    if (end > from)
+      copy_value(data + from, source, csf_offset_at(offsets, first + piece->rows[i], wide), end - from, source_end);
     from = end;
   }
 }
@@ -112,13 +116,14 @@ enum colshuf_status csf_gather_binary(struct csf_gather *g, const struct csf_fie
 
 /*
  * Views. Either the bytes of long values are copied one by one into new data buffers, or, where that would take more than the
- * data buffers of the pieces hold (many views of the same bytes), those are copied whole: the result never outgrows its sources.
+ * data buffers of the pieces hold (many views of the same bytes), those are copied whole: the result never outgrows its
+ * sources.
  */
 struct view_copy {
   struct csf_gather *g;
   struct ArrowArray *out;
-  int64_t *sizes;     /* of the new data buffers */
-  int64_t buffer;     /* compact: the data buffer being filled; whole: the first of the array at hand */
+  int64_t *sizes; /* of the new data buffers */
+  int64_t buffer; /* compact: the data buffer being filled; whole: the first of the array at hand */
   uint8_t *views;
 };
 
@@ -182,7 +187,8 @@ static enum colshuf_status add_data(struct view_copy *copy, int64_t buffer, int6
 }
 
 /* Copies a value to *end of data buffer copy->buffer, and its view. */
-static void copy_view(struct view_copy *copy, const uint8_t *view, const struct ArrowArray *source, uint8_t *data, int64_t *end) {
+static void copy_view(struct view_copy *copy, const uint8_t *view, const struct ArrowArray *source, uint8_t *data,
+                      int64_t *end) {
   memcpy(copy->views, view, 16);
   int32_t size = view_size(view);
   if (size > 12) {

@@ -24,7 +24,7 @@ int64_t csf_run_find(const struct csf_field *field, const struct ArrowArray *arr
 struct runs {
   struct csf_piece *pieces; /* of the values, one for each piece */
   int64_t *ends;
-  int64_t *sources;         /* runs of the piece's array; -1 = null */
+  int64_t *sources; /* runs of the piece's array; -1 = null */
   int64_t n;
   int64_t n_rows;
 };
@@ -139,7 +139,8 @@ static struct csf_piece values_of(const struct csf_piece *piece) {
 
 static bool same_values(const struct csf_piece *a, const struct csf_piece *b) {
   if (a->array == b->array) return a->rows == NULL && b->rows == NULL && a->start == b->start && a->length == b->length;
-  return a->length == b->length && a->rows == NULL && b->rows == NULL && csf_field_equal(a->field, b->field, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) &&
+  return a->length == b->length && a->rows == NULL && b->rows == NULL &&
+         csf_field_equal(a->field, b->field, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) &&
          csf_array_equal(a->field, a->array, a->start, b->array, b->start, a->length);
 }
 

@@ -74,8 +74,8 @@ enum colshuf_status csf_gather_bits(struct csf_gather *g, struct csf_pieces piec
 }
 
 /* The same loop for each width that is known when it is compiled: the copy becomes one load and one store. */
-static inline __attribute__((always_inline)) void take_rows(uint8_t *target, const uint8_t *source, const int64_t *rows, int64_t n,
-                                                            size_t width, bool holes) {
+static inline __attribute__((always_inline)) void take_rows(uint8_t *target, const uint8_t *source, const int64_t *rows,
+                                                            int64_t n, size_t width, bool holes) {
   for (int64_t i = 0; i < n; i++) {
     if (holes && rows[i] < 0) {
       memset(target + (size_t)i * width, 0, width);

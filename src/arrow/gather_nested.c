@@ -52,13 +52,15 @@ static int64_t most_values(const struct csf_field *field) {
 static int64_t range_lists(const struct csf_piece *piece, bool wide, int64_t end, void *ends, struct collector *to) {
   const void *offsets = piece->array->buffers[1];
   int64_t first = csf_piece_first(piece), start = csf_offset_at(offsets, first, wide);
-  for (int64_t i = 0; i < piece->length; i++) csf_offset_set(ends, i, wide, csf_offset_at(offsets, first + i + 1, wide) - start + end);
+  for (int64_t i = 0; i < piece->length; i++)
+    csf_offset_set(ends, i, wide, csf_offset_at(offsets, first + i + 1, wide) - start + end);
   int64_t length = csf_offset_at(offsets, first + piece->length, wide) - start;
   add_range(to, start, length);
   return end + length;
 }
 
-static int64_t row_lists(const struct csf_piece *piece, bool wide, int64_t most, int64_t end, void *ends, struct collector *to) {
+static int64_t row_lists(const struct csf_piece *piece, bool wide, int64_t most, int64_t end, void *ends,
+                         struct collector *to) {
   const void *offsets = piece->array->buffers[1];
   const uint8_t *valid = csf_array_validity(piece->field, piece->array);
   for (int64_t i = 0; i < piece->length && end <= most; i++) {
@@ -104,8 +106,8 @@ enum colshuf_status csf_gather_list(struct csf_gather *g, const struct csf_field
 }
 
 /*
- * List views may overlap: copied one by one they could outgrow their source without bound. So either each list is copied, or, where
- * that would be more than the child values which they span, that span with their places in it.
+ * List views may overlap: copied one by one they could outgrow their source without bound. So either each list is copied, or,
+ * where that would be more than the child values which they span, that span with their places in it.
  */
 struct span {
   int64_t start, end; /* [start, end) of the child */
@@ -143,7 +145,8 @@ struct list_view_copy {
 };
 
 /* Places of a piece's lists in the new child. Without a span each list's values are collected; else they lie in it. */
-static void place_lists(struct list_view_copy *copy, const struct csf_piece *piece, const struct span *span, struct collector *to) {
+static void place_lists(struct list_view_copy *copy, const struct csf_piece *piece, const struct span *span,
+                        struct collector *to) {
   const uint8_t *valid = csf_array_validity(piece->field, piece->array);
   for (int64_t i = 0; i < piece->length; i++) {
     int64_t row = place_at(piece, valid, i), start = 0, size = 0, place = copy->end;
@@ -206,7 +209,8 @@ static void fixed_list_pieces(int32_t width, struct csf_pieces pieces, const int
       if (piece->rows[i] >= 0) {
         add_range(to, (first + piece->rows[i]) * width, width);
       } else {
-        to->pieces[to->n++] = (struct csf_piece){.field = to->field, .array = to->array, .length = width, .rows = holes, .holes = true};
+        to->pieces[to->n++] =
+            (struct csf_piece){.field = to->field, .array = to->array, .length = width, .rows = holes, .holes = true};
       }
     }
   }
@@ -222,7 +226,8 @@ static bool any_holes(struct csf_pieces pieces) {
 enum colshuf_status csf_gather_fixed_list(struct csf_gather *g, const struct csf_field *field, struct csf_pieces pieces,
                                           struct ArrowArray *out) {
   int64_t n_values, most = most_pieces(pieces), n_holes = any_holes(pieces) ? field->width : 0;
-  if (csf_multiply_overflow(pieces.n_rows, field->width, &n_values)) return csf_gather_limit(g, field, "more values than can be counted");
+  if (csf_multiply_overflow(pieces.n_rows, field->width, &n_values))
+    return csf_gather_limit(g, field, "more values than can be counted");
   if (field->width == 0) return csf_gather_field(g, &field->children[0], NULL, 0, out->children[0]);
   int64_t *holes;
   struct collector to = {0};

@@ -41,7 +41,7 @@ struct member_rows {
   struct csf_piece *pieces; /* one for each piece of the union */
   int64_t *rows;
   int32_t *offsets;
-  int64_t n;                /* rows so far */
+  int64_t n; /* rows so far */
 };
 
 static void collect_piece(struct member_rows *to, const struct csf_piece *piece, const int8_t *ids, int32_t c, int8_t id) {
@@ -61,8 +61,8 @@ static void collect_piece(struct member_rows *to, const struct csf_piece *piece,
                                      .holes = holes};
 }
 
-static enum colshuf_status gather_member(struct csf_gather *g, const struct csf_field *field, struct csf_pieces pieces, int32_t c,
-                                         struct member_rows to, struct ArrowArray *out) {
+static enum colshuf_status gather_member(struct csf_gather *g, const struct csf_field *field, struct csf_pieces pieces,
+                                         int32_t c, struct member_rows to, struct ArrowArray *out) {
   const struct csf_piece *member_pieces = to.pieces;
   const int8_t *ids = out->buffers[0];
   for (int64_t p = 0; p < pieces.n; p++) {

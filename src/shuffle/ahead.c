@@ -14,8 +14,8 @@ struct worker {
 };
 
 /*
- * A ring of places: [first, next) are submitted, of which [first, started) are being decoded or done. Places are the reader's but between
- * submission and the end of decoding.
+ * A ring of places: [first, next) are submitted, of which [first, started) are being decoded or done. Places are the reader's
+ * but between submission and the end of decoding.
  */
 struct csf_ahead {
   struct colshuf_allocator allocator;
@@ -90,8 +90,8 @@ static enum colshuf_status build(struct csf_ahead *ahead, int n_threads, const s
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_decoder_options *options, struct csf_column_set columns,
-                                  struct csf_ahead **out, struct colshuf_error *err) {
+enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_decoder_options *options,
+                                  struct csf_column_set columns, struct csf_ahead **out, struct colshuf_error *err) {
   struct colshuf_allocator allocator = csf_allocator(&options->allocator);
   struct csf_ahead *ahead = csf_alloc_zero(&allocator, sizeof *ahead);
   if (ahead == NULL) return csf_fail_memory(err, sizeof *ahead);

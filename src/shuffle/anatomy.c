@@ -18,7 +18,8 @@ enum colshuf_status csf_anatomy_init(struct csf_anatomy *anatomy, const struct c
 
 static void drop_schema(struct csf_anatomy *anatomy) {
   if (anatomy->column_bytes != NULL) {
-    csf_free(&anatomy->allocator, anatomy->column_bytes, (size_t)anatomy->schema->root.n_children * sizeof *anatomy->column_bytes);
+    csf_free(&anatomy->allocator, anatomy->column_bytes,
+             (size_t)anatomy->schema->root.n_children * sizeof *anatomy->column_bytes);
   }
   if (anatomy->exported.release != NULL) anatomy->exported.release(&anatomy->exported);
   csf_schema_release(anatomy->schema);
@@ -34,7 +35,8 @@ void csf_anatomy_clear(struct csf_anatomy *anatomy) {
   csf_buffer_clear(&anatomy->framing);
 }
 
-static enum colshuf_status parse_schema(struct csf_anatomy *anatomy, const struct csf_message *message, struct colshuf_error *err) {
+static enum colshuf_status parse_schema(struct csf_anatomy *anatomy, const struct csf_message *message,
+                                        struct colshuf_error *err) {
   drop_schema(anatomy);
   CSF_TRY(csf_schema_message_read(message->metadata, &anatomy->allocator, &anatomy->limits, &anatomy->schema, err));
   CSF_TRY(csf_field_export(&anatomy->schema->root, &anatomy->allocator, &anatomy->exported, err));
@@ -44,8 +46,8 @@ static enum colshuf_status parse_schema(struct csf_anatomy *anatomy, const struc
   return csf_buffer_append(&anatomy->framing, message->framing.data, message->framing.size, err);
 }
 
-static enum colshuf_status know_schema(struct csf_anatomy *anatomy, const struct csf_message *message, struct colshuf_block_info *info,
-                                       struct colshuf_error *err) {
+static enum colshuf_status know_schema(struct csf_anatomy *anatomy, const struct csf_message *message,
+                                       struct colshuf_block_info *info, struct colshuf_error *err) {
   bool known = anatomy->framing.size > 0 && anatomy->framing.size == message->framing.size &&
                memcmp(anatomy->framing.data, message->framing.data, message->framing.size) == 0;
   if (!known) {
@@ -67,20 +69,23 @@ struct walk {
   struct csf_fb_vector buffers, variadic;
   bool is_v4;
   uint64_t body_size;
-  uint64_t used;      /* bytes of the buffers taken */
-  uint64_t *column;   /* that they belong to */
+  uint64_t used;                    /* bytes of the buffers taken */
+  uint64_t *column;                 /* that they belong to */
   struct colshuf_byte_kinds *kinds; /* of a batch; dictionaries count as a whole */
   struct colshuf_error *err;
 };
 
 static enum colshuf_status take(struct walk *walk, uint64_t *kind) {
-  if (walk->buffers.count == 0) return csf_fail(walk->err, COLSHUF_CORRUPT, "the batch has fewer buffers than its schema needs");
+  if (walk->buffers.count == 0)
+    return csf_fail(walk->err, COLSHUF_CORRUPT, "the batch has fewer buffers than its schema needs");
   int64_t offset = csf_load_i64(walk->buffers.data), size = csf_load_i64(walk->buffers.data + 8);
   walk->buffers.data += CSF_BUFFER_SIZE;
   walk->buffers.count--;
-  if (offset < 0 || size < 0 || (size > 0 && ((uint64_t)offset > walk->body_size || (uint64_t)size > walk->body_size - (uint64_t)offset))) {
-    return csf_fail(walk->err, COLSHUF_CORRUPT, "a buffer of %" PRId64 " bytes at %" PRId64 ", outside of the body of %" PRIu64 " bytes", size,
-                    offset, walk->body_size);
+  if (offset < 0 || size < 0 ||
+      (size > 0 && ((uint64_t)offset > walk->body_size || (uint64_t)size > walk->body_size - (uint64_t)offset))) {
+    return csf_fail(walk->err, COLSHUF_CORRUPT,
+                    "a buffer of %" PRId64 " bytes at %" PRId64 ", outside of the body of %" PRIu64 " bytes", size, offset,
+                    walk->body_size);
   }
   *kind += (uint64_t)size;
   *walk->column += (uint64_t)size;
@@ -89,12 +94,14 @@ static enum colshuf_status take(struct walk *walk, uint64_t *kind) {
 }
 
 static enum colshuf_status take_view(struct walk *walk) {
-  if (walk->variadic.count == 0) return csf_fail(walk->err, COLSHUF_CORRUPT, "the batch has fewer variadic counts than its schema needs");
+  if (walk->variadic.count == 0)
+    return csf_fail(walk->err, COLSHUF_CORRUPT, "the batch has fewer variadic counts than its schema needs");
   int64_t n = csf_load_i64(walk->variadic.data);
   walk->variadic.data += 8;
   walk->variadic.count--;
   if (n < 0 || n > walk->buffers.count) {
-    return csf_fail(walk->err, COLSHUF_CORRUPT, "%" PRId64 " data buffers of views, %" PRIu32 " are left", n, walk->buffers.count);
+    return csf_fail(walk->err, COLSHUF_CORRUPT, "%" PRId64 " data buffers of views, %" PRIu32 " are left", n,
+                    walk->buffers.count);
   }
   for (int64_t i = 0; i <= n; i++) CSF_TRY(take(walk, &walk->kinds->data)); /* the views, and so many more */
   return COLSHUF_OK;
@@ -138,16 +145,19 @@ static enum colshuf_status walk_field(struct walk *walk, const struct csf_field 
 }
 
 static struct walk start_walk(const struct csf_message *message, struct csf_fb_table batch, struct colshuf_error *err) {
-  return (struct walk){.buffers = csf_fb_elements(batch, CSF_BATCH_BUFFERS), .variadic = csf_fb_elements(batch, CSF_BATCH_VARIADIC),
-                       .is_v4 = message->is_v4, .body_size = message->body.size, .err = err};
+  return (struct walk){.buffers = csf_fb_elements(batch, CSF_BATCH_BUFFERS),
+                       .variadic = csf_fb_elements(batch, CSF_BATCH_VARIADIC),
+                       .is_v4 = message->is_v4,
+                       .body_size = message->body.size,
+                       .err = err};
 }
 
 static void count_padding(const struct walk *walk, struct colshuf_block_info *info) {
   info->kinds.padding += walk->body_size > walk->used ? walk->body_size - walk->used : 0;
 }
 
-static enum colshuf_status walk_batch(struct csf_anatomy *anatomy, const struct csf_message *message, struct colshuf_block_info *info,
-                                      struct colshuf_error *err) {
+static enum colshuf_status walk_batch(struct csf_anatomy *anatomy, const struct csf_message *message,
+                                      struct colshuf_block_info *info, struct colshuf_error *err) {
   struct csf_fb_table batch = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
   struct walk walk = start_walk(message, batch, err);
   walk.kinds = &info->kinds;
@@ -169,8 +179,8 @@ static const struct csf_field *find_dictionary(const struct csf_field *field, in
 }
 
 /* A dictionary counts for the first column that uses it. */
-static enum colshuf_status walk_dictionary(struct csf_anatomy *anatomy, const struct csf_message *message, struct colshuf_block_info *info,
-                                           struct colshuf_error *err) {
+static enum colshuf_status walk_dictionary(struct csf_anatomy *anatomy, const struct csf_message *message,
+                                           struct colshuf_block_info *info, struct colshuf_error *err) {
   struct csf_fb_table dictionary = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
   struct colshuf_byte_kinds kinds = {0};
   struct walk walk = start_walk(message, csf_fb_child(dictionary, CSF_DICTIONARY_DATA), err);
@@ -188,8 +198,8 @@ static enum colshuf_status walk_dictionary(struct csf_anatomy *anatomy, const st
   return COLSHUF_OK;
 }
 
-static enum colshuf_status walk_message(struct csf_anatomy *anatomy, const struct csf_message *message, struct colshuf_block_info *info,
-                                        struct colshuf_error *err) {
+static enum colshuf_status walk_message(struct csf_anatomy *anatomy, const struct csf_message *message,
+                                        struct colshuf_block_info *info, struct colshuf_error *err) {
   if (message->kind == CSF_MESSAGE_SCHEMA) {
     info->kinds.schema += message->framing.size;
     info->kinds.padding += message->body.size;
@@ -221,8 +231,8 @@ static enum colshuf_status walk_stream(struct csf_anatomy *anatomy, struct csf_s
   return info->schema != NULL ? COLSHUF_OK : csf_fail(err, COLSHUF_CORRUPT, "empty IPC stream: no schema");
 }
 
-enum colshuf_status csf_anatomy_of(struct csf_anatomy *anatomy, const uint8_t *block, size_t size, struct colshuf_block_info *info,
-                                   struct colshuf_error *err) {
+enum colshuf_status csf_anatomy_of(struct csf_anatomy *anatomy, const uint8_t *block, size_t size,
+                                   struct colshuf_block_info *info, struct colshuf_error *err) {
   CSF_TRY(colshuf_block_header_read(block, size, &info->header, err));
   if (info->header.block_size > size) {
     return csf_fail(err, COLSHUF_CORRUPT, "truncated block: %zu of %" PRIu64 " bytes", size, info->header.block_size);
@@ -230,7 +240,8 @@ enum colshuf_status csf_anatomy_of(struct csf_anatomy *anatomy, const uint8_t *b
   info->kinds.header = COLSHUF_BLOCK_HEADER_SIZE;
   struct csf_span body = {block + COLSHUF_BLOCK_HEADER_SIZE, (size_t)info->header.block_size - COLSHUF_BLOCK_HEADER_SIZE};
   if (info->header.codec != COLSHUF_NONE) {
-    CSF_TRY(csf_codec_decompress(anatomy->codec, info->header.codec, body, anatomy->limits.max_decompressed_size, 0, &anatomy->content, err));
+    CSF_TRY(csf_codec_decompress(anatomy->codec, info->header.codec, body, anatomy->limits.max_decompressed_size, 0,
+                                 &anatomy->content, err));
     body = (struct csf_span){anatomy->content.data, anatomy->content.size};
   }
   return walk_stream(anatomy, body, info, err);

@@ -15,7 +15,8 @@ static uint64_t data_bytes(const struct csf_field *field, const struct ArrowArra
     case CSF_LAYOUT_BINARY64:
       return 8 * n + (n == 0 ? 0 : (uint64_t)csf_offset_at(array->buffers[1], array->length, true));
     case CSF_LAYOUT_VIEW:
-      for (int64_t b = 0; b < array->n_buffers - 3; b++) size += (uint64_t)((const int64_t *)array->buffers[array->n_buffers - 1])[b];
+      for (int64_t b = 0; b < array->n_buffers - 3; b++)
+        size += (uint64_t)((const int64_t *)array->buffers[array->n_buffers - 1])[b];
       return 16 * n + size;
     case CSF_LAYOUT_LIST_VIEW64:
       return 16 * n;
@@ -36,8 +37,8 @@ static uint64_t array_bytes(const struct csf_field *field, const struct ArrowArr
   return size;
 }
 
-enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit, bool is_borrowed,
-                                    struct colshuf_error *err) {
+enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
+                                    bool is_borrowed, struct colshuf_error *err) {
   const struct colshuf_allocator *allocator = &waiting->schema->allocator;
   if (waiting->n == waiting->capacity) {
     size_t capacity = 2 * waiting->capacity + 16, item = sizeof *waiting->blocks;
@@ -99,7 +100,8 @@ static bool moves(const struct csf_waiting *waiting, size_t n, int32_t c) {
 }
 
 /* Columns that must be copied. */
-static enum colshuf_status join_columns(struct csf_gather *g, const struct csf_waiting *waiting, size_t n, struct ArrowArray *out) {
+static enum colshuf_status join_columns(struct csf_gather *g, const struct csf_waiting *waiting, size_t n,
+                                        struct ArrowArray *out) {
   struct csf_piece *pieces;
   CSF_TRY(csf_gather_scratch(g, (int64_t)n, sizeof *pieces, &pieces));
   enum colshuf_status status = COLSHUF_OK;
@@ -110,7 +112,8 @@ static enum colshuf_status join_columns(struct csf_gather *g, const struct csf_w
   return status;
 }
 
-static enum colshuf_status recheck(const struct csf_waiting *waiting, size_t n, const struct ArrowArray *out, struct colshuf_error *err) {
+static enum colshuf_status recheck(const struct csf_waiting *waiting, size_t n, const struct ArrowArray *out,
+                                   struct colshuf_error *err) {
   const struct csf_field *root = &waiting->schema->announced->root;
   for (int32_t c = 0; c < root->n_children; c++) {
     bool needed = false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoded blocks that wait to be handed out, and what is made of them: one block as it is, several as one batch, copied once. */
+/*
+ * Decoded blocks that wait to be handed out, and what is made of them: one block as it is, several as one batch, copied once.
+ */
 #ifndef CSF_SHUFFLE_COALESCE_H
 #define CSF_SHUFFLE_COALESCE_H
 
@@ -22,14 +24,15 @@ struct csf_waiting {
 };
 
 /* Takes batch and a reference of fit over; on failure (NO_MEMORY) both stay the caller's. */
-enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit, bool is_borrowed,
-                                    struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
+                                    bool is_borrowed, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /*
- * Makes *out of all that waits; of fewer blocks, if all would not fit 32-bit offsets or an index type: the rest goes on waiting.
- * Errors: CORRUPT (a null where none is announced), LIMIT (a single block that does not fit), NO_MEMORY.
+ * Makes *out of all that waits; of fewer blocks, if all would not fit 32-bit offsets or an index type: the rest goes on
+ * waiting. Errors: CORRUPT (a null where none is announced), LIMIT (a single block that does not fit), NO_MEMORY.
  */
-enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out,
+                                     struct colshuf_error *err) COLSHUF_MUST_USE;
 
 void csf_waiting_clear(struct csf_waiting *waiting);
 

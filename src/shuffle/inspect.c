@@ -28,8 +28,8 @@ static enum colshuf_status open_inspection(struct inspection *i, const char *dat
   return status;
 }
 
-static enum colshuf_status look_at_block(struct inspection *i, const struct csf_source_block *block, struct colshuf_block_info *info,
-                                         struct colshuf_error *err) {
+static enum colshuf_status look_at_block(struct inspection *i, const struct csf_source_block *block,
+                                         struct colshuf_block_info *info, struct colshuf_error *err) {
   CSF_TRY(csf_anatomy_of(&i->anatomy, block->data, block->size, info, err));
   if (i->decoder == NULL) return COLSHUF_OK;
   struct ArrowArray batch;
@@ -44,8 +44,8 @@ static bool is_fault_of_block(enum colshuf_status status) {
   return status == COLSHUF_CORRUPT || status == COLSHUF_LIMIT || status == COLSHUF_UNSUPPORTED;
 }
 
-static enum colshuf_status walk(struct inspection *i, int (*visit)(void *ctx, const struct colshuf_block_info *block), void *ctx,
-                                struct colshuf_error *err) {
+static enum colshuf_status walk(struct inspection *i, int (*visit)(void *ctx, const struct colshuf_block_info *block),
+                                void *ctx, struct colshuf_error *err) {
   for (;;) {
     struct csf_source_block block;
     struct colshuf_error problem = {0};

@@ -19,7 +19,8 @@ struct held_block {
 enum { BEFORE_BLOCK = 2 * CSF_ALIGNMENT - COLSHUF_BLOCK_HEADER_SIZE };
 _Static_assert(sizeof(struct held_block) <= BEFORE_BLOCK, "the head lies before the block");
 
-void csf_plain_reader_init(struct csf_plain_reader *reader, const struct colshuf_allocator *allocator, struct csf_column_set columns) {
+void csf_plain_reader_init(struct csf_plain_reader *reader, const struct colshuf_allocator *allocator,
+                           struct csf_column_set columns) {
   *reader = (struct csf_plain_reader){.allocator = *allocator, .columns = columns};
   csf_buffer_init(&reader->framing, allocator);
 }
@@ -103,7 +104,8 @@ static bool find_batch(struct partial *p, struct csf_message *batch, size_t *bod
   return true;
 }
 
-/* Buffers and variadic counts as the fields take them. False: there are not as many as the schema needs; the decoder will say so. */
+/* Buffers and variadic counts as the fields take them. False: there are not as many as the schema needs; the decoder will say
+ * so. */
 struct walk {
   struct csf_fb_vector buffers, variadic;
   bool is_v4;
@@ -145,8 +147,11 @@ static bool take_field(struct walk *walk, const struct csf_field *field) {
 /* The buffers of wanted columns, and what is behind the body. False: not understood (or *status). */
 static bool read_wanted(struct partial *p, const struct csf_message *batch, size_t body, enum colshuf_status *status) {
   struct csf_fb_table table = csf_fb_child(csf_fb_root(batch->metadata), CSF_MESSAGE_HEADER);
-  struct walk walk = {.buffers = csf_fb_elements(table, CSF_BATCH_BUFFERS), .variadic = csf_fb_elements(table, CSF_BATCH_VARIADIC),
-                      .is_v4 = batch->is_v4, .body = body, .body_size = batch->body.size};
+  struct walk walk = {.buffers = csf_fb_elements(table, CSF_BATCH_BUFFERS),
+                      .variadic = csf_fb_elements(table, CSF_BATCH_VARIADIC),
+                      .is_v4 = batch->is_v4,
+                      .body = body,
+                      .body_size = batch->body.size};
   const struct csf_column_set *columns = &p->reader->columns;
   const struct csf_field *root = &p->reader->schema->root;
   for (int32_t c = 0; c < root->n_children; c++) {
@@ -171,8 +176,9 @@ static enum colshuf_status fill(struct partial *p) {
   return done ? COLSHUF_OK : read_start(p, p->size);
 }
 
-enum colshuf_status csf_plain_read(struct csf_plain_reader *reader, struct csf_source *source, const struct csf_source_block *block,
-                                   const uint8_t **data, struct colshuf_bytes_owner *owner, struct colshuf_error *err) {
+enum colshuf_status csf_plain_read(struct csf_plain_reader *reader, struct csf_source *source,
+                                   const struct csf_source_block *block, const uint8_t **data,
+                                   struct colshuf_bytes_owner *owner, struct colshuf_error *err) {
   size_t size = BEFORE_BLOCK + block->size;
   struct held_block *held = csf_alloc(&reader->allocator, size);
   if (held == NULL) return csf_fail_memory(err, size);
@@ -180,7 +186,8 @@ enum colshuf_status csf_plain_read(struct csf_plain_reader *reader, struct csf_s
   held->allocator = reader->allocator;
   held->size = size;
   uint8_t *start = (uint8_t *)held + BEFORE_BLOCK;
-  struct partial partial = {.reader = reader, .source = source, .offset = block->offset, .data = start, .size = block->size, .err = err};
+  struct partial partial = {
+      .reader = reader, .source = source, .offset = block->offset, .data = start, .size = block->size, .err = err};
   enum colshuf_status status = fill(&partial);
   if (status != COLSHUF_OK) {
     release_block(held);
@@ -191,8 +198,8 @@ enum colshuf_status csf_plain_read(struct csf_plain_reader *reader, struct csf_s
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_plain_remember(struct csf_plain_reader *reader, const uint8_t *data, size_t size, struct csf_schema *schema,
-                                       struct colshuf_error *err) {
+enum colshuf_status csf_plain_remember(struct csf_plain_reader *reader, const uint8_t *data, size_t size,
+                                       struct csf_schema *schema, struct colshuf_error *err) {
   if (reader->columns.wanted == NULL || schema == reader->schema) return COLSHUF_OK;
   forget(reader);
   struct csf_cursor cursor = {data + COLSHUF_BLOCK_HEADER_SIZE, size - COLSHUF_BLOCK_HEADER_SIZE};

@@ -40,7 +40,8 @@ static void read_blocks(struct csf_reader *r, int64_t n_rows) {
 
 /* Without any block the stream has no columns. */
 static enum colshuf_status know_schema(struct csf_reader *r) {
-  while (r->schema.announced == NULL && !r->ended && r->failed == COLSHUF_OK) r->failed = csf_reader_read_block(r, &r->common.err);
+  while (r->schema.announced == NULL && !r->ended && r->failed == COLSHUF_OK)
+    r->failed = csf_reader_read_block(r, &r->common.err);
   if (r->schema.announced != NULL) return COLSHUF_OK;
   if (r->failed != COLSHUF_OK) return r->failed;
   struct csf_schema *none = csf_schema_new(&r->allocator);
@@ -96,7 +97,8 @@ static enum colshuf_status copy_path(struct csf_reader *r, const char **path, st
 }
 
 /* From here on the inputs of sources are the reader's. */
-static enum colshuf_status copy_sources(struct csf_reader *r, const struct colshuf_source *sources, int32_t n, struct colshuf_error *err) {
+static enum colshuf_status copy_sources(struct csf_reader *r, const struct colshuf_source *sources, int32_t n,
+                                        struct colshuf_error *err) {
   struct colshuf_source *copies = csf_arena_alloc(&r->arena, (size_t)n * sizeof *copies);
   if (copies == NULL) return csf_fail_memory(err, (size_t)n * sizeof *copies);
   if (n > 0) memcpy(copies, sources, (size_t)n * sizeof *copies);
@@ -146,8 +148,10 @@ static enum colshuf_status expect_schema(struct csf_reader *r, struct colshuf_er
   return status;
 }
 
-static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources, struct colshuf_error *err) {
-  struct colshuf_block_decoder_options decoder = {.allocator = r->allocator, .trust = r->options.trust, .limits = r->options.limits};
+static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources,
+                                 struct colshuf_error *err) {
+  struct colshuf_block_decoder_options decoder = {
+      .allocator = r->allocator, .trust = r->options.trust, .limits = r->options.limits};
   int n_decoders = 1 + (r->options.threads > 0 ? r->options.threads : 0);
   decoder.pool_size = r->memory_limit / 4 / (uint64_t)n_decoders + 1;
   uint64_t most = r->options.memory_limit, *wanted = &decoder.limits.max_decompressed_size;
@@ -160,7 +164,8 @@ static enum colshuf_status build(struct csf_reader *r, const struct colshuf_sour
   CSF_TRY(project(r, err));
   /* Which block spoiled the checksum of a partition is known in time only when blocks are decoded one by one. */
   bool one_by_one = r->options.skip_corrupt && r->options.verify_checksums;
-  if (r->options.threads > 0 && !one_by_one) CSF_TRY(csf_ahead_new(r->options.threads, &decoder, r->plain.columns, &r->ahead, err));
+  if (r->options.threads > 0 && !one_by_one)
+    CSF_TRY(csf_ahead_new(r->options.threads, &decoder, r->plain.columns, &r->ahead, err));
   return copy_sources(r, sources, n_sources, err);
 }
 
@@ -179,8 +184,9 @@ static struct csf_reader *new_reader(const struct colshuf_read_options *options,
   return r;
 }
 
-static enum colshuf_status open_reader(const struct colshuf_source *sources, int32_t n_sources, const struct colshuf_read_options *options,
-                                       struct colshuf_read_metrics *metrics, struct csf_reader **out, struct colshuf_error *err) {
+static enum colshuf_status open_reader(const struct colshuf_source *sources, int32_t n_sources,
+                                       const struct colshuf_read_options *options, struct colshuf_read_metrics *metrics,
+                                       struct csf_reader **out, struct colshuf_error *err) {
   if (n_sources < 0 || (n_sources > 0 && sources == NULL)) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId32 " sources at %p", n_sources, (const void *)sources);
   }
@@ -195,8 +201,9 @@ static enum colshuf_status open_reader(const struct colshuf_source *sources, int
   return COLSHUF_OK;
 }
 
-enum colshuf_status colshuf_read(const struct colshuf_source *sources, int32_t n_sources, const struct colshuf_read_options *options,
-                                 struct colshuf_read_metrics *metrics, struct ArrowArrayStream *out, struct colshuf_error *err) {
+enum colshuf_status colshuf_read(const struct colshuf_source *sources, int32_t n_sources,
+                                 const struct colshuf_read_options *options, struct colshuf_read_metrics *metrics,
+                                 struct ArrowArrayStream *out, struct colshuf_error *err) {
   static const struct colshuf_read_options defaults = {0};
   struct csf_reader *r;
   enum colshuf_status status = open_reader(sources, n_sources, options != NULL ? options : &defaults, metrics, &r, err);
@@ -204,7 +211,10 @@ enum colshuf_status colshuf_read(const struct colshuf_source *sources, int32_t n
     release_inputs(sources, 0, n_sources);
     return status;
   }
-  *out = (struct ArrowArrayStream){.get_schema = get_schema, .get_next = get_next, .get_last_error = csf_stream_last_error,
-                                   .release = release_stream, .private_data = r};
+  *out = (struct ArrowArrayStream){.get_schema = get_schema,
+                                   .get_next = get_next,
+                                   .get_last_error = csf_stream_last_error,
+                                   .release = release_stream,
+                                   .private_data = r};
   return COLSHUF_OK;
 }

@@ -13,10 +13,12 @@ static bool is_cancelled(const struct csf_reader *r) {
 
 /*
  * A block that is as large as the whole limit is let through where nobody asked for a limit: blocks cannot be read in parts. A
- * quarter of the limit is for reading ahead, a quarter for what waits; the rest is for the block being decoded and what is made.
+ * quarter of the limit is for reading ahead, a quarter for what waits; the rest is for the block being decoded and what is
+ * made.
  */
 static enum colshuf_status open_source(struct csf_reader *r, struct colshuf_error *err) {
-  struct csf_source_options options = {.allocator = r->allocator, .window = &r->window, .verify_checksums = r->options.verify_checksums != 0};
+  struct csf_source_options options = {
+      .allocator = r->allocator, .window = &r->window, .verify_checksums = r->options.verify_checksums != 0};
   options.defer_above = DEFER_ABOVE;
   if (r->memory_limit / 4 < (1u << 20)) options.read_ahead = (size_t)(r->memory_limit / 4 + 1);
   if (r->options.memory_limit != 0) options.max_block_size = r->memory_limit;
@@ -59,7 +61,8 @@ enum colshuf_status csf_reader_set_schema(struct csf_reader *r, struct csf_schem
 }
 
 /* How blocks of this schema fit: known for the last few. *out is one more reference. */
-static enum colshuf_status find_fit(struct csf_reader *r, struct csf_schema *found, struct csf_block_fit **out, struct colshuf_error *err) {
+static enum colshuf_status find_fit(struct csf_reader *r, struct csf_schema *found, struct csf_block_fit **out,
+                                    struct colshuf_error *err) {
   int i = 0;
   while (i < CSF_READ_FITS - 1 && r->fits[i] != NULL && r->fits[i]->schema != found) i++;
   struct csf_block_fit *fit = r->fits[i];

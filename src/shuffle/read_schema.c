@@ -36,7 +36,8 @@ static enum colshuf_status announce(struct csf_read_schema *schema, bool keep_di
   without_columns.children = NULL;
   if (!csf_field_copy(&schema->announced->arena, &without_columns, &copy)) return csf_fail_memory(err, sizeof copy);
   copy.n_children = schema->n_columns;
-  if (schema->n_columns > 0) copy.children = csf_arena_alloc(&schema->announced->arena, (size_t)schema->n_columns * sizeof copy);
+  if (schema->n_columns > 0)
+    copy.children = csf_arena_alloc(&schema->announced->arena, (size_t)schema->n_columns * sizeof copy);
   if (schema->n_columns > 0 && copy.children == NULL) return csf_fail_memory(err, (size_t)schema->n_columns * sizeof copy);
   *root = copy;
   for (int32_t c = 0; c < schema->n_columns; c++) {
@@ -48,7 +49,8 @@ static enum colshuf_status announce(struct csf_read_schema *schema, bool keep_di
   return csf_array_shape_new(&schema->allocator, root, true, &schema->shape, err);
 }
 
-static enum colshuf_status choose_columns(struct csf_read_schema *schema, const struct csf_read_columns *wanted, struct colshuf_error *err) {
+static enum colshuf_status choose_columns(struct csf_read_schema *schema, const struct csf_read_columns *wanted,
+                                          struct colshuf_error *err) {
   int32_t n_found = schema->reference->root.n_children;
   int32_t n = wanted->columns == NULL ? n_found : wanted->n_columns;
   if (n < 0) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId32 " columns are wanted", n);
@@ -68,7 +70,8 @@ static enum colshuf_status choose_columns(struct csf_read_schema *schema, const 
 enum colshuf_status csf_read_schema_init(struct csf_read_schema *schema, struct csf_schema *reference, bool is_expected,
                                          bool keep_dictionaries, const struct csf_read_columns *wanted,
                                          const struct colshuf_allocator *allocator, struct colshuf_error *err) {
-  struct csf_read_schema made = {.reference = csf_schema_retain(reference), .is_expected = is_expected, .allocator = csf_allocator(allocator)};
+  struct csf_read_schema made = {
+      .reference = csf_schema_retain(reference), .is_expected = is_expected, .allocator = csf_allocator(allocator)};
   enum colshuf_status status = choose_columns(&made, wanted, err);
   if (status == COLSHUF_OK) status = announce(&made, keep_dictionaries, err);
   if (status != COLSHUF_OK) {
@@ -80,7 +83,8 @@ enum colshuf_status csf_read_schema_init(struct csf_read_schema *schema, struct 
 }
 
 void csf_read_schema_clear(struct csf_read_schema *schema) {
-  if (schema->columns != NULL) csf_free(&schema->allocator, schema->columns, (size_t)schema->n_columns * sizeof *schema->columns);
+  if (schema->columns != NULL)
+    csf_free(&schema->allocator, schema->columns, (size_t)schema->n_columns * sizeof *schema->columns);
   csf_array_shape_free(schema->shape);
   csf_schema_release(schema->announced);
   csf_schema_release(schema->reference);
@@ -105,9 +109,11 @@ static bool comes_before(const struct csf_read_schema *schema, int32_t c) {
 }
 
 static void fit_column(const struct csf_read_schema *schema, int32_t c, struct csf_block_fit *fit) {
-  const struct csf_field *found = &fit->schema->root.children[schema->columns[c]], *announced = &schema->announced->root.children[c];
+  const struct csf_field *found = &fit->schema->root.children[schema->columns[c]],
+                         *announced = &schema->announced->root.children[c];
   struct csf_column_fit *column = &fit->columns[c];
-  column->direct = csf_field_equal(found, announced, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) && !comes_before(schema, c);
+  column->direct =
+      csf_field_equal(found, announced, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) && !comes_before(schema, c);
   column->recheck = is_narrowed(found, announced);
   fit->recheck |= column->recheck;
   fit->whole &= column->direct && schema->columns[c] == c;
@@ -117,8 +123,8 @@ static size_t fit_size(const struct csf_read_schema *schema) {
   return sizeof(struct csf_block_fit) + (size_t)schema->n_columns * sizeof(struct csf_column_fit);
 }
 
-enum colshuf_status csf_block_fit_new(const struct csf_read_schema *schema, struct csf_schema *found, struct csf_block_fit **out,
-                                      struct colshuf_error *err) {
+enum colshuf_status csf_block_fit_new(const struct csf_read_schema *schema, struct csf_schema *found,
+                                      struct csf_block_fit **out, struct colshuf_error *err) {
   CSF_TRY(csf_schema_check_expected(found, schema->reference, err));
   struct csf_block_fit *fit = csf_alloc_zero(&schema->allocator, fit_size(schema));
   if (fit == NULL) return csf_fail_memory(err, fit_size(schema));

@@ -7,15 +7,15 @@
 #include "colshuf/shuffle.h"
 
 /*
- * Made of the expected schema, or of the first block's. In the latter case everything may be null (a later block may say so), and in
- * both dictionaries are unpacked unless they are to be kept.
+ * Made of the expected schema, or of the first block's. In the latter case everything may be null (a later block may say so),
+ * and in both dictionaries are unpacked unless they are to be kept.
  */
 struct csf_read_schema {
-  struct csf_schema *reference; /* what blocks must match; all columns */
-  struct csf_schema *announced; /* the columns asked for */
+  struct csf_schema *reference;  /* what blocks must match; all columns */
+  struct csf_schema *announced;  /* the columns asked for */
   struct csf_array_shape *shape; /* of a batch of announced */
   bool is_expected;
-  int32_t *columns;             /* of a block, one for each of announced */
+  int32_t *columns; /* of a block, one for each of announced */
   int32_t n_columns;
   struct colshuf_allocator allocator;
 };
@@ -47,8 +47,8 @@ struct csf_block_fit {
 };
 
 /* *out has one reference. Errors: CORRUPT (another type: names column and types), NO_MEMORY. */
-enum colshuf_status csf_block_fit_new(const struct csf_read_schema *schema, struct csf_schema *found, struct csf_block_fit **out,
-                                      struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_block_fit_new(const struct csf_read_schema *schema, struct csf_schema *found,
+                                      struct csf_block_fit **out, struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_block_fit_release(const struct csf_read_schema *schema, struct csf_block_fit *fit); /* NULL is fine */
 
 #endif

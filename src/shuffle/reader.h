@@ -17,9 +17,9 @@ struct csf_reader {
   struct colshuf_source *sources;
   int32_t n_sources;
   int32_t next_source;
-  bool is_open;              /* source is */
+  bool is_open; /* source is */
   struct csf_source source;
-  struct csf_buffer window;  /* of source */
+  struct csf_buffer window; /* of source */
   struct colshuf_block_decoder *decoder;
   struct csf_plain_reader plain;
   struct csf_ahead *ahead;       /* NULL = blocks are decoded when they are needed */
@@ -27,11 +27,11 @@ struct csf_reader {
   struct csf_waiting waiting;
   struct csf_block_fit *fits[CSF_READ_FITS]; /* of the schemas met last */
   uint64_t memory_limit;
-  uint64_t usual_size;        /* bytes of the batch decoded last: what the next will take */
-  bool fetched_all;           /* the sources have no more */
+  uint64_t usual_size;            /* bytes of the batch decoded last: what the next will take */
+  bool fetched_all;               /* the sources have no more */
   struct colshuf_error fetch_err; /* status: they ended with this; told behind the blocks that came before */
-  bool ended;                 /* no more blocks */
-  enum colshuf_status failed; /* told when what waits has been handed out, and ever after; its text is in common */
+  bool ended;                     /* no more blocks */
+  enum colshuf_status failed;     /* told when what waits has been handed out, and ever after; its text is in common */
   struct colshuf_read_metrics *metrics;
   struct colshuf_read_metrics own_metrics;
 };

@@ -29,12 +29,14 @@ static bool has_no_index(struct csf_source *source, const char *data_path) {
   return !found && local.system_errno == ENOENT;
 }
 
-static enum colshuf_status choose_partitions(struct csf_source *source, const struct colshuf_source *spec, struct colshuf_error *err) {
-  int32_t first = spec->first_partition, end = spec->end_partition, n = source->index.offsets == NULL ? 0 : source->index.n_partitions;
+static enum colshuf_status choose_partitions(struct csf_source *source, const struct colshuf_source *spec,
+                                             struct colshuf_error *err) {
+  int32_t first = spec->first_partition, end = spec->end_partition,
+          n = source->index.offsets == NULL ? 0 : source->index.n_partitions;
   bool all = first == 0 && end == 0;
   if (!all && (first < 0 || first > end || end > n)) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%s: partitions %" PRId32 " to %" PRId32 " of %" PRId32 "%s", source->name, first, end, n,
-                    source->index.offsets == NULL ? " (there is no index)" : "");
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%s: partitions %" PRId32 " to %" PRId32 " of %" PRId32 "%s", source->name,
+                    first, end, n, source->index.offsets == NULL ? " (there is no index)" : "");
   }
   source->partition = first - 1;
   source->end_partition = source->index.offsets == NULL ? 1 : all ? n : end;
@@ -43,7 +45,8 @@ static enum colshuf_status choose_partitions(struct csf_source *source, const st
 
 enum colshuf_status csf_source_load_checksums(struct csf_source *source, struct colshuf_error *err) {
   if (source->index.offsets == NULL) return COLSHUF_OK;
-  return csf_checksums_read(source->name, source->index.n_partitions, &source->allocator, &source->algorithm, &source->checksums, err);
+  return csf_checksums_read(source->name, source->index.n_partitions, &source->allocator, &source->algorithm,
+                            &source->checksums, err);
 }
 
 static enum colshuf_status open_bare(struct csf_source *source, const char *path, struct colshuf_error *err) {
@@ -137,7 +140,9 @@ static enum colshuf_status fill_from_file(struct csf_source *source, uint64_t of
   return COLSHUF_OK;
 }
 
-/* Reads until the window has size bytes from offset, or the end. Memory grows with what has come, not with what is announced. */
+/*
+ * Reads until the window has size bytes from offset, or the end. Memory grows with what has come, not with what is announced.
+ */
 static enum colshuf_status fill_from_input(struct csf_source *source, uint64_t offset, size_t size, struct colshuf_error *err) {
   struct csf_buffer *window = source->window;
   CSF_TRY(move_window(source, offset, INPUT_STEP, err));
@@ -180,19 +185,22 @@ static enum colshuf_status fetch(struct csf_source *source, uint64_t offset, siz
 static enum colshuf_status fail_truncated(const struct csf_source *source, const char *what, uint64_t have, uint64_t wanted,
                                           struct colshuf_error *err) {
   if (source->index.offsets != NULL && source->data_size < source->partition_end) {
-    return csf_fail(err, COLSHUF_CORRUPT, "truncated %s: %" PRIu64 " of %" PRIu64 " bytes; the file has %" PRIu64 " bytes, the partition ends at %" PRIu64,
+    return csf_fail(err, COLSHUF_CORRUPT,
+                    "truncated %s: %" PRIu64 " of %" PRIu64 " bytes; the file has %" PRIu64
+                    " bytes, the partition ends at %" PRIu64,
                     what, have, wanted, source->data_size, source->partition_end);
   }
   return csf_fail(err, COLSHUF_CORRUPT, "truncated %s: %" PRIu64 " of %" PRIu64 " bytes", what, have, wanted);
 }
 
 static bool is_deferred(const struct csf_source *source, const struct colshuf_block_header *header) {
-  return source->defer_above > 0 && source->fd >= 0 && header->codec == COLSHUF_NONE && header->block_size > source->defer_above &&
-         source->data_size - source->offset >= header->block_size;
+  return source->defer_above > 0 && source->fd >= 0 && header->codec == COLSHUF_NONE &&
+         header->block_size > source->defer_above && source->data_size - source->offset >= header->block_size;
 }
 
 /* The block at source->offset, of which at most `left` bytes are there. size 0 where a callback ends in peace. */
-static enum colshuf_status read_block(struct csf_source *source, uint64_t left, struct csf_source_block *out, struct colshuf_error *err) {
+static enum colshuf_status read_block(struct csf_source *source, uint64_t left, struct csf_source_block *out,
+                                      struct colshuf_error *err) {
   const uint8_t *data;
   size_t have, wanted = left < COLSHUF_BLOCK_HEADER_SIZE ? (size_t)left : COLSHUF_BLOCK_HEADER_SIZE;
   CSF_TRY(fetch(source, source->offset, wanted, &data, &have, err));
@@ -202,7 +210,8 @@ static enum colshuf_status read_block(struct csf_source *source, uint64_t left, 
   CSF_TRY(colshuf_block_header_read(data, have, &header, err));
   if (header.block_size > left) return fail_truncated(source, "block", left, header.block_size, err);
   if (header.block_size > source->max_block_size) {
-    return csf_fail(err, COLSHUF_LIMIT, "a block of %" PRIu64 " bytes, at most %" PRIu64 " may be held", header.block_size, source->max_block_size);
+    return csf_fail(err, COLSHUF_LIMIT, "a block of %" PRIu64 " bytes, at most %" PRIu64 " may be held", header.block_size,
+                    source->max_block_size);
   }
   out->size = (size_t)header.block_size;
   source->deferring = is_deferred(source, &header);
@@ -226,18 +235,20 @@ static enum colshuf_status end_partition(struct csf_source *source, struct colsh
   uint32_t wanted = source->checksums[source->partition];
   source->mismatched = source->running != wanted;
   if (!source->mismatched) return COLSHUF_OK;
-  return csf_fail(err, COLSHUF_CORRUPT, "the checksum of the partition is %08" PRIx32 ", the checksum file says %08" PRIx32 " (%s)",
-                  source->running, wanted, csf_checksum_name(source->algorithm));
+  return csf_fail(err, COLSHUF_CORRUPT,
+                  "the checksum of the partition is %08" PRIx32 ", the checksum file says %08" PRIx32 " (%s)", source->running,
+                  wanted, csf_checksum_name(source->algorithm));
 }
 
 static bool at_end(const struct csf_source *source) {
-  return source->ended ? source->window_start + source->window->size <= source->offset : source->offset >= source->partition_end;
+  return source->ended ? source->window_start + source->window->size <= source->offset
+                       : source->offset >= source->partition_end;
 }
 
 enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source_block *out, struct colshuf_error *err) {
   for (;;) {
-    *out = (struct csf_source_block){.partition = source->index.offsets == NULL ? -1 : source->partition,
-                                     .block = source->block, .offset = source->offset};
+    *out = (struct csf_source_block){
+        .partition = source->index.offsets == NULL ? -1 : source->partition, .block = source->block, .offset = source->offset};
     if (!at_end(source)) {
       CSF_TRY(read_block(source, source->partition_end - source->offset, out, err));
       if (out->size == 0) continue; /* a callback that had no more */
@@ -252,7 +263,8 @@ enum colshuf_status csf_source_next(struct csf_source *source, struct csf_source
   }
 }
 
-enum colshuf_status csf_source_read_at(struct csf_source *source, uint64_t offset, uint8_t *out, size_t size, struct colshuf_error *err) {
+enum colshuf_status csf_source_read_at(struct csf_source *source, uint64_t offset, uint8_t *out, size_t size,
+                                       struct colshuf_error *err) {
   const struct csf_buffer *window = source->window;
   uint64_t end = source->window_start + window->size;
   if (offset >= source->window_start && offset < end) { /* it came with the header */
@@ -290,8 +302,8 @@ enum colshuf_status csf_source_skip_checked(struct csf_source *source, struct co
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_source_fail_context(const char *name, const struct csf_source_block *block,
-                                            enum colshuf_status status, struct colshuf_error *err) {
+enum colshuf_status csf_source_fail_context(const char *name, const struct csf_source_block *block, enum colshuf_status status,
+                                            struct colshuf_error *err) {
   if (block->partition < 0) {
     return csf_fail_context(err, status, "%s, block %" PRIu64 " at offset %" PRIu64, name, block->block, block->offset);
   }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One output checked: index against data, checksums, every block. What is wrong with a block is told when the checksum of its
- * partition is known, because that tells where the fault came from: bytes that changed after they were written, or a bad writer.
+ * partition is known, because that tells where the fault came from: bytes that changed after they were written, or a bad
+ * writer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,22 +35,27 @@ struct verification {
   const char *data_path;
   char *index_path; /* beside the data */
   size_t index_path_size;
-  bool foreign_index;        /* the index does not belong to the data */
-  int32_t partition;         /* that held faults are of */
-  uint64_t blocks_before;    /* summary->blocks when it began */
-  struct held_fault *held;   /* MOST_HELD places */
+  bool foreign_index;      /* the index does not belong to the data */
+  int32_t partition;       /* that held faults are of */
+  uint64_t blocks_before;  /* summary->blocks when it began */
+  struct held_fault *held; /* MOST_HELD places */
   size_t n_held;
   uint64_t n_compared, n_differing; /* partitions with bytes */
   bool any_bad_block;
 };
 
-static const char *const index_of_another_attempt = "the file holds whole blocks only: the index is of another attempt, or the data is";
-static const char *const cut_off = "the data file ends inside a block: its writing was cut off (full disk, killed task), or a copy is incomplete";
-static const char *const changed_bytes = "the bytes changed after they were written (disk, memory or network): fetch or compute this output again";
+static const char *const index_of_another_attempt =
+    "the file holds whole blocks only: the index is of another attempt, or the data is";
+static const char *const cut_off =
+    "the data file ends inside a block: its writing was cut off (full disk, killed task), or a copy is incomplete";
+static const char *const changed_bytes =
+    "the bytes changed after they were written (disk, memory or network): fetch or compute this output again";
 static const char *const bad_writer = "the bytes are as they were written: the writer made a bad block";
 static const char *const changed_values =
-    "the bytes changed after they were written, where only the checksum shows it: values may be wrong though every block can be read";
-static const char *const no_block_here = "no block starts here: a block before it lost or gained bytes, or its header was overwritten";
+    "the bytes changed after they were written, where only the checksum shows it: values may be wrong though every block can "
+    "be read";
+static const char *const no_block_here =
+    "no block starts here: a block before it lost or gained bytes, or its header was overwritten";
 static const char *const foreign_checksums =
     "every block can be read and no partition has its checksum: the checksum file is of another attempt or algorithm";
 
@@ -58,8 +64,15 @@ static void tell(struct verification *v, const struct colshuf_fault *fault) {
   v->report(v->ctx, fault);
 }
 
-static void tell_of_file(struct verification *v, const char *path, enum colshuf_status status, const char *problem, const char *diagnosis) {
-  tell(v, &(struct colshuf_fault){.status = status, .path = path, .partition = -1, .block = -1, .offset = -1, .problem = problem, .diagnosis = diagnosis});
+static void tell_of_file(struct verification *v, const char *path, enum colshuf_status status, const char *problem,
+                         const char *diagnosis) {
+  tell(v, &(struct colshuf_fault){.status = status,
+                                  .path = path,
+                                  .partition = -1,
+                                  .block = -1,
+                                  .offset = -1,
+                                  .problem = problem,
+                                  .diagnosis = diagnosis});
 }
 
 static bool is_zero(const uint8_t *bytes, size_t size) {
@@ -109,8 +122,13 @@ static void tell_held(struct verification *v, enum verdict verdict, const char *
     struct held_fault *fault = &v->held[i];
     size_t used = strlen(fault->problem);
     if (checksums[0] != '\0') snprintf(fault->problem + used, sizeof fault->problem - used, "; %s", checksums);
-    tell(v, &(struct colshuf_fault){.status = fault->status, .path = v->data_path, .partition = v->partition, .block = fault->block,
-                                    .offset = fault->offset, .problem = fault->problem, .diagnosis = diagnose(v, fault, verdict)});
+    tell(v, &(struct colshuf_fault){.status = fault->status,
+                                    .path = v->data_path,
+                                    .partition = v->partition,
+                                    .block = fault->block,
+                                    .offset = fault->offset,
+                                    .problem = fault->problem,
+                                    .diagnosis = diagnose(v, fault, verdict)});
   }
   v->n_held = 0;
 }
@@ -120,7 +138,8 @@ static void hold(struct verification *v, const struct csf_source_block *block, e
   v->any_bad_block = true;
   if (v->n_held == MOST_HELD) tell_held(v, NOT_COMPARED, "");
   struct held_fault *fault = &v->held[v->n_held++];
-  *fault = (struct held_fault){.status = status, .block = (int64_t)block->block, .offset = (int64_t)block->offset, .guess = guess};
+  *fault =
+      (struct held_fault){.status = status, .block = (int64_t)block->block, .offset = (int64_t)block->offset, .guess = guess};
   snprintf(fault->problem, sizeof fault->problem, "%s", problem);
 }
 
@@ -146,16 +165,21 @@ static void take_mismatch(struct verification *v, const struct csf_source_block 
   }
   bool one_block = v->summary->blocks == v->blocks_before + 1;
   const char *diagnosis = v->foreign_index ? index_of_another_attempt : changed_values;
-  tell(v, &(struct colshuf_fault){.status = COLSHUF_CORRUPT, .path = v->data_path, .partition = place->partition,
+  tell(v, &(struct colshuf_fault){.status = COLSHUF_CORRUPT,
+                                  .path = v->data_path,
+                                  .partition = place->partition,
                                   .block = one_block ? 0 : -1,
-                                  .offset = (int64_t)v->source.index.offsets[place->partition], .problem = problem, .diagnosis = diagnosis});
+                                  .offset = (int64_t)v->source.index.offsets[place->partition],
+                                  .problem = problem,
+                                  .diagnosis = diagnosis});
 }
 
 static bool is_fault_of_block(enum colshuf_status status) {
   return status == COLSHUF_CORRUPT || status == COLSHUF_LIMIT || status == COLSHUF_UNSUPPORTED;
 }
 
-static enum colshuf_status check_block(struct verification *v, const struct csf_source_block *block, struct colshuf_error *err) {
+static enum colshuf_status check_block(struct verification *v, const struct csf_source_block *block,
+                                       struct colshuf_error *err) {
   struct ArrowArray batch;
   size_t consumed;
   v->summary->blocks++;
@@ -230,8 +254,9 @@ static void check_sizes(struct verification *v) {
   snprintf(problem, sizeof problem, "the data file has %" PRIu64 " bytes, the index says %" PRIu64, size, total);
   v->foreign_index = is_whole(v);
   const char *diagnosis = v->foreign_index ? index_of_another_attempt
-                          : size < total   ? cut_off
-                                           : "bytes behind the last partition: another attempt was appended, or something else was";
+                          : size < total
+                              ? cut_off
+                              : "bytes behind the last partition: another attempt was appended, or something else was";
   tell_of_file(v, v->data_path, COLSHUF_CORRUPT, problem, diagnosis);
 }
 
@@ -271,7 +296,8 @@ static enum colshuf_status open_output(struct verification *v, struct colshuf_er
   }
   if (status == COLSHUF_OK) status = csf_source_load_checksums(&v->source, &problem);
   if (status == COLSHUF_CORRUPT) {
-    tell_of_file(v, v->data_path, status, problem.message, "the checksum file is of another output, or its writing was cut off");
+    tell_of_file(v, v->data_path, status, problem.message,
+                 "the checksum file is of another output, or its writing was cut off");
     status = COLSHUF_OK;
   }
   if (status != COLSHUF_OK && err != NULL) *err = problem;
@@ -305,8 +331,12 @@ enum colshuf_status colshuf_verify(const char *data_path, const struct colshuf_l
                                    struct colshuf_verify_summary *summary, struct colshuf_error *err) {
   struct colshuf_allocator heap = csf_allocator(NULL);
   struct colshuf_verify_summary unwanted;
-  struct verification v = {.source = {.fd = -1}, .report = report != NULL ? report : ignore_fault, .ctx = ctx,
-                           .summary = summary != NULL ? summary : &unwanted, .data_path = data_path, .partition = -2};
+  struct verification v = {.source = {.fd = -1},
+                           .report = report != NULL ? report : ignore_fault,
+                           .ctx = ctx,
+                           .summary = summary != NULL ? summary : &unwanted,
+                           .data_path = data_path,
+                           .partition = -2};
   *v.summary = (struct colshuf_verify_summary){.checksum = COLSHUF_CHECKSUM_NONE};
   csf_buffer_init(&v.window, NULL);
   enum colshuf_status status = run(&v, limits, err);

@@ -26,8 +26,8 @@ void test_output_end_partition(struct test_output *output) {
   output->sizes[output->n_partitions++] = output->data.size - start;
 }
 
-void test_output_add(struct test_output *output, const struct csf_field *field, const struct ArrowArray *batch, int64_t start, int64_t n,
-                     enum colshuf_codec codec) {
+void test_output_add(struct test_output *output, const struct csf_field *field, const struct ArrowArray *batch, int64_t start,
+                     int64_t n, enum colshuf_codec codec) {
   struct colshuf_error err = {0};
   struct ArrowSchema schema;
   struct colshuf_block_encoder *encoder;

@@ -99,11 +99,10 @@ static void random_decimal(struct maker *m, const struct csf_field *field, uint8
 }
 
 static void random_float(struct maker *m, int32_t width, uint8_t *out) {
-  static const uint64_t edges[3][8] = {
-      {0x8000, 0x7e00, 0xfe00, 0x7c00, 0xfc00, 0x0001, 0x7bff, 0x7c01},
-      {0x80000000, 0x7fc00000, 0xffc00000, 0x7f800000, 0xff800000, 1, 0x7f7fffff, 0x7f800001},
-      {0x8000000000000000, 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000000, 0xfff0000000000000, 1,
-       0x7fefffffffffffff, 0x7ff0000000000001}};
+  static const uint64_t edges[3][8] = {{0x8000, 0x7e00, 0xfe00, 0x7c00, 0xfc00, 0x0001, 0x7bff, 0x7c01},
+                                       {0x80000000, 0x7fc00000, 0xffc00000, 0x7f800000, 0xff800000, 1, 0x7f7fffff, 0x7f800001},
+                                       {0x8000000000000000, 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000000,
+                                        0xfff0000000000000, 1, 0x7fefffffffffffff, 0x7ff0000000000001}};
   uint64_t bits = test_random_next(m->random);
   if (below(m, 2)) bits = edges[width == 2 ? 0 : width == 4 ? 1 : 2][below(m, 8)];
   if (below(m, 6) == 0) bits = 0;
@@ -202,7 +201,8 @@ static void make_bits(struct maker *m, struct ArrowArray *array, int64_t n) {
   array->buffers[1] = bits;
 }
 
-static void make_fixed(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n, const uint8_t *valid) {
+static void make_fixed(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n,
+                       const uint8_t *valid) {
   uint8_t *data = add_buffer(m, n * field->width);
   array->buffers[1] = data;
   if (field->width == 0) return;
@@ -238,7 +238,8 @@ static int64_t offset_at(const void *offsets, int64_t i, int32_t width) {
   return csf_load_i32((const uint8_t *)offsets + 4 * i);
 }
 
-static void make_binary(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n, const uint8_t *valid) {
+static void make_binary(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n,
+                        const uint8_t *valid) {
   int32_t width = field->layout == CSF_LAYOUT_BINARY64 ? 8 : 4;
   int64_t first, end;
   void *offsets = make_offsets(m, array, n, width, valid, random_size, &first, &end);
@@ -278,7 +279,8 @@ static void make_view(struct maker *m, const struct csf_field *field, uint8_t *v
   if (csf_buffer_append(&data[b], text, (size_t)size, NULL) != COLSHUF_OK) abort();
 }
 
-static void make_views(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n, const uint8_t *valid) {
+static void make_views(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n,
+                       const uint8_t *valid) {
   struct csf_buffer data[MAX_VARIADIC];
   int64_t n_data = below(m, MAX_VARIADIC + 1);
   for (int64_t b = 0; b < n_data; b++) csf_buffer_init(&data[b], NULL);
@@ -309,7 +311,8 @@ static int64_t random_list_size(struct maker *m) {
   return below(m, (m->options->max_list > 0 ? m->options->max_list : 4) + 1);
 }
 
-static void make_list(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n, const uint8_t *valid) {
+static void make_list(struct maker *m, const struct csf_field *field, struct ArrowArray *array, int64_t n,
+                      const uint8_t *valid) {
   int64_t first, end;
   make_offsets(m, array, n, field->layout == CSF_LAYOUT_LIST64 ? 8 : 4, valid, random_list_size, &first, &end);
   make_child(m, array, 0, &field->children[0], end, field->children[0].nullable);
@@ -349,7 +352,8 @@ static void make_union(struct maker *m, const struct csf_field *field, struct Ar
     set_integer(offsets, i, 4, used[c]);
     used[c] += 1 + (loose && below(m, 6) == 0);
   }
-  for (int32_t c = 0; c < field->n_children; c++) make_child(m, array, c, &field->children[c], used[c], field->children[c].nullable);
+  for (int32_t c = 0; c < field->n_children; c++)
+    make_child(m, array, c, &field->children[c], used[c], field->children[c].nullable);
 }
 
 /* Run ends that reach n at least, with an offset of their own. */
@@ -481,7 +485,8 @@ static void make_content(struct maker *m, const struct csf_field *field, struct 
       make_child(m, array, 0, &field->children[0], n * field->width, field->children[0].nullable);
       break;
     case CSF_LAYOUT_STRUCT:
-      for (int32_t c = 0; c < field->n_children; c++) make_child(m, array, c, &field->children[c], n, field->children[c].nullable);
+      for (int32_t c = 0; c < field->n_children; c++)
+        make_child(m, array, c, &field->children[c], n, field->children[c].nullable);
       break;
     case CSF_LAYOUT_SPARSE_UNION:
     case CSF_LAYOUT_DENSE_UNION:

@@ -28,7 +28,8 @@ static const char *copy_text(struct builder *b, const char *text) {
 }
 
 static const char *random_name(struct builder *b, int32_t i) {
-  static const char *const odd[] = {"", "a", "A", "naïve", "日本", "with space", "quo\"te", "item", "\xf0\x9f\x8c\xb0", "dup", "dup"};
+  static const char *const odd[] = {"",    "a",  "A", "naïve", "日本", "with space", "quo\"te", "item", "\xf0\x9f\x8c\xb0",
+                                    "dup", "dup"};
   if (!b->plain_names && below(b, 3) == 0) return odd[below(b, (int64_t)(sizeof odd / sizeof odd[0]))];
   char name[16];
   snprintf(name, sizeof name, "c%d", i);

@@ -8,8 +8,8 @@
 
 /*
  * A finished schema in test_heap from the members of a struct as csf_field_describe writes them:
- *   "a: int32 not null, b: list<item: decimal128(10, 2)>, c: dictionary<int8, utf8>, d: timestamp(us, UTC), e: map<utf8, int32>"
- * Names may be left out (list<int32>). Ends the test when the text cannot be read.
+ *   "a: int32 not null, b: list<item: decimal128(10, 2)>, c: dictionary<int8, utf8>, d: timestamp(us, UTC), e: map<utf8,
+ * int32>" Names may be left out (list<int32>). Ends the test when the text cannot be read.
  */
 struct csf_schema *test_schema(const char *text);
 

@@ -145,7 +145,9 @@ void test_value_text(const struct csf_field *field, const struct ArrowArray *arr
     put_index(field, array, i, out);
     return;
   }
-  int32_t wide = field->layout == CSF_LAYOUT_BINARY64 || field->layout == CSF_LAYOUT_LIST64 || field->layout == CSF_LAYOUT_LIST_VIEW64 ? 8 : 4;
+  int32_t wide =
+      field->layout == CSF_LAYOUT_BINARY64 || field->layout == CSF_LAYOUT_LIST64 || field->layout == CSF_LAYOUT_LIST_VIEW64 ? 8
+                                                                                                                            : 4;
   int64_t start, end;
   switch (field->layout) {
     case CSF_LAYOUT_BITS:
@@ -233,6 +235,7 @@ void test_check_text(const char *file, int line, const struct csf_field *field, 
     test_value_text(field, array, row, &text);
   }
   put_text(&text, "", 1);
-  if (strcmp((const char *)text.data, wanted) != 0) test_fail(file, line, "values are %s, not %s", (const char *)text.data, wanted);
+  if (strcmp((const char *)text.data, wanted) != 0)
+    test_fail(file, line, "values are %s, not %s", (const char *)text.data, wanted);
   csf_buffer_clear(&text);
 }

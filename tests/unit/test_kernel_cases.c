@@ -12,7 +12,12 @@ static void stay(struct ArrowArray *array) {
 }
 
 static struct ArrowArray flat(int64_t length, int64_t offset, int64_t null_count, int64_t n_buffers, const void **buffers) {
-  return (struct ArrowArray){.length = length, .offset = offset, .null_count = null_count, .n_buffers = n_buffers, .buffers = buffers, .release = stay};
+  return (struct ArrowArray){.length = length,
+                             .offset = offset,
+                             .null_count = null_count,
+                             .n_buffers = n_buffers,
+                             .buffers = buffers,
+                             .release = stay};
 }
 
 static struct ArrowArray nested(struct ArrowArray parent, int64_t n_children, struct ArrowArray **children) {
@@ -106,7 +111,8 @@ static void slices_of_one_list_column_follow_one_another(void) {
 
 static void a_slice_of_a_map_has_its_own_entries_only(void) {
   int32_t text[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, offsets[] = {0, 1, 3, 4, 6, 7, 9};
-  struct ArrowArray key = flat(9, 0, 0, 3, BUFFERS(NULL, text, "abcdefghi")), value = flat(9, 0, 0, 3, BUFFERS(NULL, text, "ABCDEFGHI"));
+  struct ArrowArray key = flat(9, 0, 0, 3, BUFFERS(NULL, text, "abcdefghi")),
+                    value = flat(9, 0, 0, 3, BUFFERS(NULL, text, "ABCDEFGHI"));
   struct ArrowArray entries = nested(flat(9, 0, 0, 1, BUFFERS(NULL)), 2, CHILDREN(&key, &value));
   struct ArrowArray array = nested(flat(6, 0, 0, 2, BUFFERS(NULL, offsets)), 1, CHILDREN(&entries));
   check_slice("map<utf8, utf8>", &array, 1, 1, "[{'b', 'B'}, {'c', 'C'}]");
@@ -121,11 +127,13 @@ static void the_offset_of_a_struct_counts_for_its_children(void) {
 
   int32_t text[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, offsets[] = {0, 1, 2, 3, 4, 6, 6, 7, 8, 9, 10};
   uint8_t bits[] = {0x28, 0x00};
-  struct ArrowArray strings = flat(10, 0, 0, 3, BUFFERS(NULL, text, "abcdefghij")), flag = flat(10, 0, 0, 2, BUFFERS(NULL, bits));
+  struct ArrowArray strings = flat(10, 0, 0, 3, BUFFERS(NULL, text, "abcdefghij")),
+                    flag = flat(10, 0, 0, 2, BUFFERS(NULL, bits));
   struct ArrowArray list = nested(flat(10, 0, 0, 2, BUFFERS(NULL, offsets)), 1, CHILDREN(&strings));
   struct ArrowArray inner = nested(flat(10, 0, 0, 1, BUFFERS(NULL)), 1, CHILDREN(&flag));
   array = nested(flat(4, 3, 0, 1, BUFFERS(NULL)), 2, CHILDREN(&list, &inner));
-  check_slice("struct<a: list<utf8>, b: struct<f: bool>>", &array, 0, 4, "{['d'], {true}} {['e', 'f'], {false}} {[], {true}} {['g'], {false}}");
+  check_slice("struct<a: list<utf8>, b: struct<f: bool>>", &array, 0, 4,
+              "{['d'], {true}} {['e', 'f'], {false}} {[], {true}} {['g'], {false}}");
 }
 
 static void the_second_of_two_structs_that_share_children_goes_on(void) {
@@ -268,7 +276,8 @@ static void the_last_bit_of_518_rows_is_kept(void) {
 }
 
 static void no_rows_need_no_buffers(void) {
-  static const char *const types[] = {"bool", "int32", "utf8", "large_binary", "utf8_view", "date64", "null", "decimal256(5, 1)"};
+  static const char *const types[] = {"bool",      "int32",  "utf8", "large_binary",
+                                      "utf8_view", "date64", "null", "decimal256(5, 1)"};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     struct ArrowArray array = flat(0, 0, 0, 3, BUFFERS(NULL, NULL, NULL));
     check_slice(types[i], &array, 0, 0, "");

@@ -201,10 +201,10 @@ static enum colshuf_status run_kernel(void *ctx) {
   int64_t n = s->array.length, starts[] = {0, n / 2}, lengths[] = {n, n - n / 2}, rows[] = {n - 1, 0, n / 2, 0};
   struct colshuf_error err;
   struct ArrowArray out;
-  enum colshuf_status status =
-      sweep->kernel == 0   ? csf_array_take(s->field, &s->array, rows, 4, &test_heap, &out, &err)
-      : sweep->kernel == 1 ? csf_array_concat(s->field, twice, starts, lengths, 2, &test_heap, &out, &err)
-                           : csf_array_unpack_dictionaries(s->field, &s->array, &test_heap, &out, &err);
+  enum colshuf_status status = sweep->kernel == 0 ? csf_array_take(s->field, &s->array, rows, 4, &test_heap, &out, &err)
+                               : sweep->kernel == 1
+                                   ? csf_array_concat(s->field, twice, starts, lengths, 2, &test_heap, &out, &err)
+                                   : csf_array_unpack_dictionaries(s->field, &s->array, &test_heap, &out, &err);
   if (status == COLSHUF_OK) out.release(&out);
   return status;
 }

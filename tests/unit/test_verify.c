@@ -112,7 +112,8 @@ static void every_flipped_bit_is_found_in_its_partition(void) {
   CHECK(in_block > 300); /* of 600 */
 }
 
-static void check_fault(const struct told *told, int i, int32_t partition, int64_t block, const char *problem, const char *diagnosis) {
+static void check_fault(const struct told *told, int i, int32_t partition, int64_t block, const char *problem,
+                        const char *diagnosis) {
   if (i >= told->n) {
     test_fail(__FILE__, __LINE__, "there are %d faults: no \"%s\"", told->n, diagnosis);
     return;
@@ -208,7 +209,8 @@ static void index_and_checksum_files_of_others_are_recognised(void) {
   memcpy(output.sizes, sizes, sizeof sizes);
   verify(test_output_write(&output, "b", COLSHUF_CHECKSUM_NONE), &told);
   CHECK(told.n > 0);
-  for (int i = 0; i < told.n; i++) check_fault(&told, i, told.faults[i].partition, told.faults[i].block, "", "of another attempt");
+  for (int i = 0; i < told.n; i++)
+    check_fault(&told, i, told.faults[i].partition, told.faults[i].block, "", "of another attempt");
   test_output_clear(&output);
 }
 
