@@ -90,6 +90,16 @@ static inline struct csf_strings csf_strings_from(const struct csf_strings *stri
 }
 
 /*
+ * Whether n strings are worth going side by side, a word of each at a time, until the longest ends: short ones always, and long
+ * ones when half of the words or so are there. (Where texts have gaps between them this is a guess, which decides on speed
+ * only.)
+ */
+static inline bool csf_strings_suit_lanes(const struct csf_strings *some, uint32_t longest, uint32_t n) {
+  uint64_t total = csf_load_u32(some->stop + 4 * (n - 1)) - csf_load_u32(some->begin);
+  return longest <= 64 || (uint64_t)longest * n <= 3 * total;
+}
+
+/*
  * A divisor n of 1 .. 2^31 - 1 made ready for Spark's pmod of any hash without a division. Spark's pmod is the mathematical,
  * floored one.
  *
