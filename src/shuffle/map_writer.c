@@ -13,6 +13,9 @@ static const uint64_t DEFAULT_BLOCK_SIZE = (uint64_t)1 << 20;
 /* What temporary files gather before they write, data and spill. */
 enum { FILE_BUFFERS = 2 << 16 };
 
+/* Of a large limit, an eighth would be more than all scratch together. */
+static const uint64_t MOST_HELD_BACK = (uint64_t)32 << 20;
+
 static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high) {
   return value < low ? low : value > high ? high : value;
 }
@@ -197,7 +200,8 @@ static enum colshuf_status hold_back(struct colshuf_map_writer *writer, struct c
                     " columns: at least %" PRIu64,
                     limit, writer->n_partitions, writer->schema->root.n_children, needed + needed / 8);
   }
-  writer->budget.held_back = least > limit / 8 ? least : limit / 8;
+  uint64_t share = clamp(limit / 8, 0, MOST_HELD_BACK);
+  writer->budget.held_back = least > share ? least : share;
   if (!csf_budget_grant_working(&writer->budget)) {
     return csf_fail(err, COLSHUF_NO_MEMORY, "the memory manager granted %" PRIu64 " of %" PRIu64 " bytes to begin with",
                     writer->budget.granted, writer->budget.held_back);
