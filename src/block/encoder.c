@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "block/encoder.h"
+
 #include <inttypes.h>
 
 #include "arrow/gather.h"
@@ -358,6 +360,27 @@ static enum colshuf_status encode(struct colshuf_block_encoder *e, const struct 
     if (made) return COLSHUF_OK;
   }
   return make_plain_block(e, rows, &e->block, err);
+}
+
+/* --- several encoders --- */
+
+static bool chooses(const struct colshuf_block_encoder *e, int64_t n_rows) {
+  return e->choice.enabled && n_rows >= CSF_CHOICE_MIN_ROWS;
+}
+
+bool csf_block_encoder_is_due(const struct colshuf_block_encoder *leader, int64_t n_rows) {
+  return chooses(leader, n_rows) && leader->choice.blocks_left == 0;
+}
+
+void csf_block_encoder_pass(struct colshuf_block_encoder *leader, int64_t n_rows) {
+  if (chooses(leader, n_rows)) leader->choice.blocks_left--;
+}
+
+void csf_block_encoder_follow(struct colshuf_block_encoder *follower, const struct colshuf_block_encoder *leader) {
+  if (!leader->choice.enabled) return;
+  follower->choice.dictionaries = leader->choice.dictionaries;
+  follower->choice.blocks_left = INT32_MAX;
+  memcpy(follower->choice.candidate, leader->choice.candidate, (size_t)leader->schema->root.n_children);
 }
 
 static enum colshuf_status check_batch(const struct colshuf_block_encoder *e, const struct ArrowArray *batch, int64_t offset,

@@ -96,7 +96,7 @@ static enum colshuf_status add_chunk(struct colshuf_map_writer *writer, const st
     CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
   }
   if (!full) return COLSHUF_OK;
-  writer->pool.forced = true;
+  writer->pool.forced = true; /* one row may be larger than the limit */
   CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
   if (full) {
     return csf_fail(err, COLSHUF_NO_MEMORY, "no memory for %lld rows of %llu bytes, with nothing left to spill", (long long)n,
@@ -113,6 +113,15 @@ static enum colshuf_status route_rows(struct colshuf_map_writer *writer, const s
   uint64_t flushed = writer->metrics.encode_ns - encode_ns + writer->metrics.write_ns - write_ns;
   writer->metrics.route_ns += csf_now_ns() - begin - flushed;
   return COLSHUF_OK;
+}
+
+enum colshuf_status csf_map_route_ordered(struct colshuf_map_writer *writer, const struct ArrowArray *batch, const int32_t *ids,
+                                          struct colshuf_error *err) {
+  uint64_t bytes = csf_columns_measure(&writer->schema->root, batch, batch->offset, batch->length, false).bytes;
+  csf_joined_map(&writer->dictionaries, &writer->chunk, false);
+  enum colshuf_status status = route_rows(writer, batch, 0, batch->length, ids, bytes, err);
+  /* Ids were in range when they were written to the spill file. */
+  return status == COLSHUF_INVALID_ARGUMENT ? COLSHUF_CORRUPT : status;
 }
 
 enum colshuf_status csf_map_route_pending(struct colshuf_map_writer *writer, struct colshuf_error *err) {

@@ -30,6 +30,8 @@ static void choose_sizes(struct colshuf_map_writer *writer, const struct colshuf
   struct csf_map_sizes *sizes = &writer->sizes;
   sizes->block_bytes = clamp(block, 1, clamp(limit / 32, 1 << 12, UINT64_MAX));
   sizes->block_rows = options->block_rows > 0 ? options->block_rows : INT64_MAX;
+  sizes->small_block = clamp(sizes->block_bytes / 4, 0, 32 << 10);
+  sizes->group_bytes = clamp(sizes->block_bytes, 0, 256 << 10);
   sizes->block_values = csf_columns_max_values(&writer->schema->root);
   sizes->piece_bytes = clamp(limit / 32, 1 << 14, 4 << 20);
   sizes->piece_rows = 1 << 16;
@@ -122,13 +124,9 @@ static enum colshuf_status set_places(struct colshuf_map_writer *writer, const s
   CSF_TRY(copy_spill_directories(writer, options->spill_dirs, options->n_spill_dirs, err));
   csf_spills_init(&writer->spills, &writer->budget.allocator, (const char *const *)writer->spill_directories,
                   writer->n_spill_directories, writer->name);
+  csf_spills_init(&writer->rows, &writer->budget.allocator, (const char *const *)writer->spill_directories,
+                  writer->n_spill_directories, writer->name);
   return COLSHUF_OK;
-}
-
-enum colshuf_status csf_map_make_encoder(struct colshuf_map_writer *writer, struct colshuf_error *err) {
-  colshuf_block_encoder_free(writer->encoder);
-  writer->encoder = NULL;
-  return colshuf_block_encoder_new(&writer->exported, &writer->encoder_options, &writer->encoder, err);
 }
 
 static enum colshuf_status make_schema(struct colshuf_map_writer *writer, const struct ArrowSchema *schema,
@@ -141,7 +139,7 @@ static enum colshuf_status make_schema(struct colshuf_map_writer *writer, const 
   CSF_TRY(colshuf_partitioner_new(&writer->exported, &partitioner, &writer->partitioner, err));
   writer->encoder_options = options->encoder;
   writer->encoder_options.allocator = *allocator;
-  return csf_map_make_encoder(writer, err);
+  return COLSHUF_OK;
 }
 
 static void init_buffers(struct colshuf_map_writer *writer) {
@@ -151,6 +149,7 @@ static void init_buffers(struct colshuf_map_writer *writer) {
   csf_buffer_init(&writer->ids, allocator);
   csf_buffer_init(&writer->slices, allocator);
   csf_buffer_init(&writer->planned, allocator);
+  csf_buffer_init(&writer->segment, allocator);
   csf_sources_init(&writer->sources, &writer->schema->root, allocator);
   csf_order_init(&writer->order, allocator);
   csf_pool_init(&writer->pool, &writer->budget, writer->sizes.area_bytes);
@@ -162,15 +161,12 @@ static enum colshuf_status make_columns(struct colshuf_map_writer *writer, struc
   struct csf_column_memory heap = csf_column_heap(allocator);
   CSF_TRY(csf_columns_init(&writer->chunk, root, allocator, csf_pool_memory(&writer->pool), err));
   CSF_TRY(csf_columns_init(&writer->pending, root, allocator, heap, err));
-  CSF_TRY(csf_columns_init(&writer->block, root, allocator, heap, err));
   CSF_TRY(csf_joined_init(&writer->dictionaries, root, writer->budget.limit / 16, allocator, err));
   csf_joined_show(&writer->dictionaries, &writer->pending);
   writer->tree_size = csf_array_tree_size(root);
   writer->pending_tree = csf_alloc(allocator, writer->tree_size);
-  writer->block_tree = csf_alloc(allocator, writer->tree_size);
-  if (writer->pending_tree == NULL || writer->block_tree == NULL) return csf_fail_memory(err, writer->tree_size);
+  if (writer->pending_tree == NULL) return csf_fail_memory(err, writer->tree_size);
   writer->pending_array = csf_array_tree_build(root, writer->pending_tree);
-  writer->block_array = csf_array_tree_build(root, writer->block_tree);
   return COLSHUF_OK;
 }
 
@@ -187,12 +183,17 @@ static enum colshuf_status make_tables(struct colshuf_map_writer *writer, struct
   return COLSHUF_OK;
 }
 
-/* What is not rows: the tables, what was made until now, a block in its three forms, the piece being gathered, and scratch. */
+/* What a lane needs: the block put together, its stream, its compressed form, each with room to grow. */
+static uint64_t lane_memory(const struct colshuf_map_writer *writer) {
+  return 5 * writer->sizes.block_bytes + codec_memory(&writer->encoder_options);
+}
+
+/* What is not rows: the tables, what was made until now, a block in its forms, the piece being gathered, and scratch. */
 static enum colshuf_status hold_back(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   const struct csf_map_sizes *sizes = &writer->sizes;
   uint64_t limit = writer->budget.limit, made = atomic_load(&writer->budget.working);
-  uint64_t least = made + 5 * sizes->block_bytes + 2 * sizes->piece_bytes + FILE_BUFFERS +
-                   (uint64_t)sizes->ids_rows * 4 + codec_memory(&writer->encoder_options);
+  uint64_t least = made + lane_memory(writer) + 2 * sizes->piece_bytes + FILE_BUFFERS + (uint64_t)sizes->ids_rows * 4;
+  if (limit / (uint64_t)writer->n_partitions < sizes->small_block) least += 5 * sizes->group_bytes; /* to spill rows */
   uint64_t needed = least + 2 * sizes->area_bytes;
   if (needed > limit) {
     return csf_fail(err, COLSHUF_LIMIT,
@@ -202,11 +203,22 @@ static enum colshuf_status hold_back(struct colshuf_map_writer *writer, struct c
   }
   uint64_t share = clamp(limit / 8, 0, MOST_HELD_BACK);
   writer->budget.held_back = least > share ? least : share;
+  writer->spare = writer->budget.held_back - least;
   if (!csf_budget_grant_working(&writer->budget)) {
     return csf_fail(err, COLSHUF_NO_MEMORY, "the memory manager granted %" PRIu64 " of %" PRIu64 " bytes to begin with",
                     writer->budget.granted, writer->budget.held_back);
   }
   return COLSHUF_OK;
+}
+
+/*
+ * As many threads as their blocks fit into what is held back anyway: what is left for rows, and with it how blocks are cut, does
+ * not depend on threads.
+ */
+static enum colshuf_status add_threads(struct colshuf_map_writer *writer, int wanted, struct colshuf_error *err) {
+  uint64_t most = writer->spare / lane_memory(writer);
+  if ((uint64_t)wanted < most) most = (uint64_t)wanted;
+  return most == 0 ? COLSHUF_OK : csf_crew_add_threads(writer, (int32_t)most, err);
 }
 
 static enum colshuf_status init_writer(struct colshuf_map_writer *writer, const struct ArrowSchema *schema,
@@ -229,7 +241,9 @@ static enum colshuf_status init_writer(struct colshuf_map_writer *writer, const 
   CSF_TRY(set_places(writer, options, err));
   CSF_TRY(make_columns(writer, err));
   CSF_TRY(make_tables(writer, err));
-  return hold_back(writer, err);
+  CSF_TRY(csf_crew_init(writer, err));
+  CSF_TRY(hold_back(writer, err));
+  return add_threads(writer, options->compress_threads, err);
 }
 
 enum colshuf_status colshuf_map_writer_new(const struct ArrowSchema *schema, const struct colshuf_map_writer_options *options,
@@ -258,23 +272,25 @@ static void free_places(struct colshuf_map_writer *writer) {
 /* Everything that holds rows or files: after a failure, and after a commit. */
 static void free_contents(struct colshuf_map_writer *writer) {
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
+  csf_crew_clear(writer); /* first: its threads look at everything */
   if (writer->spills.name != NULL) csf_spills_clear(&writer->spills);
+  if (writer->rows.name != NULL) csf_spills_clear(&writer->rows);
   csf_temp_discard(&writer->data);
   csf_columns_clear(&writer->pending);
-  csf_columns_clear(&writer->block);
   csf_columns_forget(&writer->chunk);
   csf_columns_clear(&writer->chunk);
   if (writer->pool.budget != NULL) csf_pool_clear(&writer->pool);
   csf_joined_clear(&writer->dictionaries);
   csf_order_clear(&writer->order);
   csf_sources_clear(&writer->sources);
-  struct csf_buffer *buffers[] = {&writer->chunks, &writer->pending_ids, &writer->ids, &writer->slices, &writer->planned};
+  struct csf_buffer *buffers[] = {&writer->chunks, &writer->pending_ids, &writer->ids, &writer->slices, &writer->planned, &writer->segment};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) csf_buffer_clear(buffers[i]);
   csf_free(allocator, writer->pending_tree, writer->tree_size);
-  csf_free(allocator, writer->block_tree, writer->tree_size);
-  writer->pending_tree = writer->block_tree = NULL;
-  colshuf_block_encoder_free(writer->encoder);
-  writer->encoder = NULL;
+  writer->pending_tree = NULL;
+  colshuf_block_encoder_free(writer->rows_encoder);
+  colshuf_block_decoder_free(writer->rows_decoder);
+  writer->rows_encoder = NULL;
+  writer->rows_decoder = NULL;
   colshuf_partitioner_free(writer->partitioner);
   writer->partitioner = NULL;
   writer->budget.held_back = 0;
@@ -363,7 +379,7 @@ static enum colshuf_status spill(struct colshuf_map_writer *writer, uint64_t *fr
   CSF_TRY(csf_map_flush(writer, err));
   csf_pool_trim(&writer->pool);
   csf_columns_free_memory(&writer->pending);
-  csf_columns_free_memory(&writer->block);
+  for (int32_t i = 0; i < writer->crew.n_lanes; i++) csf_columns_free_memory(&writer->crew.lanes[i].block);
   uint64_t after = writer->budget.bulk + atomic_load(&writer->budget.working);
   csf_budget_release_unused(&writer->budget);
   *freed = before > after ? before - after : 0;

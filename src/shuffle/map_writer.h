@@ -14,6 +14,7 @@
 #define CSF_SHUFFLE_MAP_WRITER_H
 
 #include "shuffle/dictionaries.h"
+#include "shuffle/map_lane.h"
 #include "shuffle/order.h"
 #include "shuffle/pool.h"
 #include "shuffle/slices.h"
@@ -32,6 +33,8 @@ struct csf_chunk {
 struct csf_map_sizes {
   uint64_t block_bytes;  /* raw bytes of a block */
   int64_t block_rows;    /* INT64_MAX = no limit */
+  uint64_t small_block;  /* when spilled blocks would be smaller, rows are spilled instead */
+  uint64_t group_bytes;  /* of rows spilled for one group of partitions, about; of a segment at most */
   uint64_t block_values; /* csf_columns_max_values */
   uint64_t piece_bytes;  /* of input that is routed at a time */
   int64_t piece_rows;
@@ -42,9 +45,17 @@ struct csf_map_sizes {
 
 enum csf_map_target { CSF_TARGET_SPILL, CSF_TARGET_DATA, CSF_TARGET_SINK };
 
+/* Where blocks go at the moment, and how far the partition has come that they belong to. */
+struct csf_map_emission {
+  enum csf_map_target target;
+  int32_t partition; /* -1 = none */
+  uint64_t size;
+};
+
 struct colshuf_map_writer {
   struct csf_budget budget;
   struct csf_map_sizes sizes;
+  uint64_t spare;               /* of what is held back: not needed by one lane */
   struct csf_schema *schema;
   struct ArrowSchema exported;  /* the same, for making encoders */
   int32_t n_partitions;
@@ -53,7 +64,6 @@ struct colshuf_map_writer {
   bool sort_first;
   struct colshuf_partitioner *partitioner;
   struct colshuf_block_encoder_options encoder_options;
-  struct colshuf_block_encoder *encoder;
   enum colshuf_checksum checksum;
   int native_index;
   struct colshuf_sink sink;
@@ -75,20 +85,28 @@ struct colshuf_map_writer {
   struct csf_buffer ids;
   struct csf_order order;
   struct csf_dictionaries_joined dictionaries;
-  void *pending_tree, *block_tree;
+  void *pending_tree;
   size_t tree_size;
 
-  struct csf_columns block;     /* the block being put together */
-  struct ArrowArray *block_array;
+  struct csf_crew crew;
   struct csf_sources sources;
   struct csf_buffer slices;     /* struct csf_slice: of one partition */
   struct csf_buffer planned;    /* of one block */
 
-  struct csf_spills spills;
+  struct csf_map_emission emission;
+  struct csf_spills spills;     /* blocks on disk */
   struct csf_temp_file data;
   uint64_t *partition_sizes;
   uint32_t *checksums;
-  uint64_t flushed_size;        /* bytes of blocks of the partition being flushed */
+
+  struct csf_spills rows;       /* rows on disk, by groups of partitions: map_rows.c */
+  uint64_t cut_bytes;           /* where slices are being cut: block_bytes or group_bytes */
+  bool merging;                 /* they are being read back */
+  int32_t group_width;          /* partitions in a group */
+  uint64_t group_size;          /* bytes of the group being written */
+  struct colshuf_block_encoder *rows_encoder;
+  struct colshuf_block_decoder *rows_decoder;
+  struct csf_buffer segment;
 
   struct colshuf_map_metrics metrics;
   bool busy;                    /* a call is running: a memory manager may call back */
@@ -106,12 +124,36 @@ enum colshuf_status csf_map_check_ids(struct colshuf_map_writer *writer, const s
 /* Makes a chunk of what was gathered. */
 enum colshuf_status csf_map_route_pending(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* map_flush.c: writes all chunks as a spill run, or to the sink, and empties the pool. */
-enum colshuf_status csf_map_flush(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
-/* Writes spilled runs and chunks, merged, to the data file. */
-enum colshuf_status csf_map_flush_to_data(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Makes a chunk of a batch whose ids are known and whose dictionaries are the joined ones. */
+enum colshuf_status csf_map_route_ordered(struct colshuf_map_writer *writer, const struct ArrowArray *batch, const int32_t *ids,
+                                          struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* map_writer.c */
-enum colshuf_status csf_map_make_encoder(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* map_flush.c: spills all chunks, or gives them to the sink, and empties the pool. */
+enum colshuf_status csf_map_flush(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Writes everything, merged, to the data file. */
+enum colshuf_status csf_map_flush_to_data(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* All chunks as blocks to the target that was begun; empties the pool. */
+enum colshuf_status csf_map_flush_chunks(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Sets up what walking through the chunks needs. */
+enum colshuf_status csf_map_set_sources(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Cuts writer->slices into blocks of at most block_rows rows and submits them; partition -1: as rows, csf_map_put_rows. */
+enum colshuf_status csf_map_cut_slices(struct colshuf_map_writer *writer, int32_t partition, int64_t block_rows,
+                                       struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* map_emit.c: blocks to a target, between begin and end, in rising order of partitions. */
+enum colshuf_status csf_map_begin_target(struct colshuf_map_writer *writer, enum csf_map_target target, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+enum colshuf_status csf_map_emit(struct colshuf_map_writer *writer, const struct csf_lane *lane, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+enum colshuf_status csf_map_close_partition(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_map_end_target(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* map_rows.c: whether chunks should be spilled as rows; doing so; planned rows to the run; all runs back, to the data file. */
+bool csf_map_spills_rows(struct colshuf_map_writer *writer);
+enum colshuf_status csf_map_spill_rows(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_map_put_rows(struct colshuf_map_writer *writer, int64_t n_rows, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_map_merge_rows(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* While merging: a group that does not fit into memory is spilled as blocks. */
+enum colshuf_status csf_map_flush_overflow(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 #endif

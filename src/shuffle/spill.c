@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/bytes.h"
-#include "shuffle/clock.h"
 
 enum {
   LARGE = 32 << 10, /* bytes that are worth a copy of their own, from file to file */
@@ -76,10 +75,7 @@ enum colshuf_status csf_spills_begin(struct csf_spills *spills, struct colshuf_e
 }
 
 enum colshuf_status csf_spills_append(struct csf_spills *spills, const void *data, size_t size, struct colshuf_error *err) {
-  uint64_t start = csf_now_ns();
-  enum colshuf_status status = csf_temp_write(&spills->files[spills->n_files - 1], data, size, err);
-  spills->write_ns += csf_now_ns() - start;
-  return status;
+  return csf_temp_write(&spills->files[spills->n_files - 1], data, size, err);
 }
 
 static size_t put_varint(uint8_t *to, uint64_t value) {
@@ -177,6 +173,10 @@ enum colshuf_status csf_spills_rewind(struct csf_spills *spills, uint64_t memory
   return COLSHUF_OK;
 }
 
+enum colshuf_status csf_spills_rewind_last(struct csf_spills *spills, struct colshuf_error *err) {
+  return rewind_run(spills, &spills->runs[spills->n_runs - 1], 0, SIZES_AHEAD_MIN, err);
+}
+
 int32_t csf_spills_next(const struct csf_spills *spills) {
   int32_t next = INT32_MAX;
   for (int32_t i = 0; i < spills->n_runs; i++) {
@@ -211,12 +211,34 @@ enum colshuf_status csf_spills_copy(struct csf_spills *spills, int32_t partition
   for (int32_t i = 0; i < spills->n_runs; i++) {
     struct csf_run *run = &spills->runs[i];
     if (run->partition != partition) continue;
-    uint64_t start = csf_now_ns();
     CSF_TRY(copy_run(spills, run, out, err));
-    spills->write_ns += csf_now_ns() - start;
     *size += run->size;
     run->data_place += run->size;
     CSF_TRY(next_partition(spills, run, err));
   }
   return COLSHUF_OK;
+}
+
+enum colshuf_status csf_spills_peek(struct csf_spills *spills, int32_t run, uint64_t size, struct csf_buffer *out,
+                                    struct colshuf_error *err) {
+  const struct csf_run *from = &spills->runs[run];
+  const struct csf_temp_file *file = &spills->files[from->file];
+  if (size > from->size) {
+    return csf_fail(err, COLSHUF_CORRUPT, "%s: %" PRIu64 " bytes wanted at %" PRIu64 " where %" PRIu64 " are left: it was changed",
+                    file->path, size, from->data_place, from->size);
+  }
+  out->size = 0;
+  CSF_TRY(csf_buffer_reserve(out, (size_t)size, err));
+  CSF_TRY(csf_pread_all(file->fd, file->path, from->data_place, out->data, (size_t)size, err));
+  out->size = (size_t)size;
+  return COLSHUF_OK;
+}
+
+void csf_spills_skip(struct csf_spills *spills, int32_t run, uint64_t size) {
+  spills->runs[run].data_place += size;
+  spills->runs[run].size -= size;
+}
+
+enum colshuf_status csf_spills_advance(struct csf_spills *spills, int32_t run, struct colshuf_error *err) {
+  return next_partition(spills, &spills->runs[run], err);
 }

@@ -37,7 +37,6 @@ struct csf_spills {
   int32_t n_runs, runs_capacity;
   struct csf_buffer sizes;        /* of the run being written */
   int32_t last_partition;
-  uint64_t write_ns;              /* spent in writing and copying */
 };
 
 /* Nothing is made on disk before the first run. */
@@ -56,10 +55,21 @@ enum colshuf_status csf_spills_end(struct csf_spills *spills, struct colshuf_err
 
 /* Puts all runs before their first partition; memory: bytes for reading ahead, all runs together. */
 enum colshuf_status csf_spills_rewind(struct csf_spills *spills, uint64_t memory, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* The same for the run written last, while the others are being read; without reading ahead. */
+enum colshuf_status csf_spills_rewind_last(struct csf_spills *spills, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* The lowest partition that a run has next; INT32_MAX = none. */
 int32_t csf_spills_next(const struct csf_spills *spills);
 /* Appends the bytes of partition from all runs that have it next to *out, oldest first, and goes on; adds their number to *size. */
 enum colshuf_status csf_spills_copy(struct csf_spills *spills, int32_t partition, struct csf_temp_file *out, uint64_t *size,
                                     struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/*
+ * Reading the pieces of one run by oneself: the next size bytes of what it has of its partition, as the content of *out (CORRUPT
+ * when there are not so many); passing over them; and going on to its next partition.
+ */
+enum colshuf_status csf_spills_peek(struct csf_spills *spills, int32_t run, uint64_t size, struct csf_buffer *out,
+                                    struct colshuf_error *err) COLSHUF_MUST_USE;
+void csf_spills_skip(struct csf_spills *spills, int32_t run, uint64_t size);
+enum colshuf_status csf_spills_advance(struct csf_spills *spills, int32_t run, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 #endif

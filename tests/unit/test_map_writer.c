@@ -630,7 +630,7 @@ static void thousands_of_partitions_need_little_memory_and_few_files(void) {
     struct colshuf_key key = {.column = 0};
     struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = partitions[i], .keys = &key, .n_keys = 1};
     test_input_open(&input, test_schema("k: int64 not null, t: utf8"), &partitioner, &random, 3, &arrays);
-    struct colshuf_map_writer_options options = options_for(&partitioner, partitions[i] == 100000 ? 4 << 20 : 600 << 10);
+    struct colshuf_map_writer_options options = options_for(&partitioner, partitions[i] == 100000 ? 4 << 20 : 800 << 10);
     struct colshuf_error err;
     setrlimit(RLIMIT_NOFILE, &few);
     enum colshuf_status status = test_shuffle(&input, &options, &metrics, &err);
@@ -788,6 +788,213 @@ static void comet_types_come_back_from_every_codec(void) {
   }
 }
 
+/* --- rows spilled as rows --- */
+
+/* As test_shuffle, but spills rows and not blocks, whatever their size. */
+static enum colshuf_status shuffle_by_rows(const struct test_input *input, const struct colshuf_map_writer_options *options,
+                                           struct colshuf_map_metrics *metrics, struct colshuf_error *err) {
+  struct colshuf_map_writer *writer;
+  CSF_TRY(colshuf_map_writer_new(&input->exported, options, &writer, err));
+  writer->sizes.small_block = UINT64_MAX;
+  enum colshuf_status status = COLSHUF_OK;
+  for (int32_t i = 0; status == COLSHUF_OK && i < input->n_batches; i++) {
+    status = colshuf_map_writer_write(writer, &input->batches[i], err);
+    if (status == COLSHUF_OK && i % 4 == 3) status = colshuf_map_writer_spill(writer, NULL, err);
+  }
+  if (status == COLSHUF_OK) status = colshuf_map_writer_commit(writer, NULL, err);
+  if (metrics != NULL) colshuf_map_writer_metrics(writer, metrics);
+  colshuf_map_writer_free(writer);
+  return status;
+}
+
+static void rows_of_every_type_can_be_spilled_as_rows(void) {
+  struct test_random random = {41};
+  int n = test_cases(80);
+  for (int round = 0; round < n; round++) {
+    struct test_input input;
+    struct colshuf_error err;
+    struct colshuf_map_metrics metrics;
+    struct test_schema_options plain = {.no_dictionaries = true};
+    struct test_array_options arrays = test_random_options(&random, 200);
+    test_input_open(&input, test_random_schema(&random, &plain), &round_robin, &random, 9, &arrays);
+    struct colshuf_map_writer_options options = options_for(&round_robin, 8 << 20);
+    REQUIRE_OK(shuffle_by_rows(&input, &options, &metrics, &err));
+    test_check_output(&input, options.output, options.checksum, NULL);
+    CHECK(metrics.spills <= 3);
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+    test_input_close(&input);
+  }
+}
+
+static struct test_input many_partitions(uint64_t seed, int32_t n_partitions, int64_t rows) {
+  struct test_random random = {seed};
+  struct test_input input;
+  struct test_array_options arrays = {.rows = rows, .null_percent = 10};
+  struct colshuf_key key = {.column = 0};
+  struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = n_partitions, .keys = &key, .n_keys = 1};
+  test_input_open(&input, test_schema("k: int64 not null, t: utf8, l: list<item: int16>"), &partitioner, &random, 24, &arrays);
+  return input;
+}
+
+static void rows_of_many_partitions_make_one_block_each(void) {
+  struct test_input input = many_partitions(42, 3000, 4000);
+  struct colshuf_map_metrics metrics;
+  struct colshuf_key key = {.column = 0};
+  struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = 3000, .keys = &key, .n_keys = 1};
+  struct colshuf_map_writer_options options = options_for(&partitioner, 1 << 20);
+  shuffle_and_check(&input, &options, &metrics);
+  CHECK(metrics.spills > 2);
+  CHECK(metrics.blocks <= 3000);
+  CHECK(metrics.peak_memory <= options.memory_limit);
+  test_input_close(&input);
+}
+
+/* All rows in one group of partitions, far more than memory holds. */
+static void a_group_that_does_not_fit_is_spilled_once_more(void) {
+  struct test_random random = {43};
+  struct ArrowArray batches[20];
+  struct test_input input;
+  struct colshuf_error err;
+  struct colshuf_map_metrics metrics;
+  struct colshuf_key key = {.column = 0};
+  struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_ID, .n_partitions = 4000, .keys = &key, .n_keys = 1};
+  struct csf_schema *schema = test_schema("p: int32 not null, v: int64, t: utf8");
+  for (int i = 0; i < 20; i++) {
+    struct test_array_options arrays = {.rows = 4000};
+    test_random_array(&random, &schema->root, &arrays, &batches[i]);
+    int32_t *ids = (int32_t *)(uintptr_t)batches[i].children[0]->buffers[1];
+    for (int64_t j = 0; j < batches[i].length; j++) ids[j] = j % 50 == 0 ? (int32_t)test_random_below(&random, 4000) : 777;
+  }
+  test_input_take(&input, schema, &partitioner, batches, 20);
+  struct colshuf_map_writer_options options = options_for(&partitioner, 1 << 20);
+  REQUIRE_OK(shuffle_by_rows(&input, &options, &metrics, &err));
+  test_check_output(&input, options.output, options.checksum, NULL);
+  CHECK(metrics.spills > 8);
+  CHECK(metrics.peak_memory <= options.memory_limit);
+  test_input_close(&input);
+}
+
+static enum colshuf_status rows_for_sweep(void *ctx) {
+  struct colshuf_error err;
+  const struct test_input *input = ctx;
+  struct colshuf_map_writer_options options = options_for(&round_robin, 1 << 20);
+  return shuffle_by_rows(input, &options, NULL, &err);
+}
+
+static void every_refused_allocation_is_clean_with_rows_on_disk(void) {
+  struct test_input input;
+  open_plain_input(&input, 44, 9, 200);
+  uint64_t refusals = test_oom_sweep(rows_for_sweep, &input);
+  printf("  %" PRIu64 " allocations refused\n", refusals);
+  CHECK(refusals > 100);
+  test_check_output(&input, make_output(), COLSHUF_CHECKSUM_ADLER32, NULL);
+  test_input_close(&input);
+}
+
+static void every_system_call_may_fail_with_rows_on_disk(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  uint64_t n = 0;
+  open_plain_input(&input, 45, 9, 3000);
+  for (bool hit = true; hit;) {
+    struct colshuf_map_writer_options options = options_for(&round_robin, 1 << 20);
+    test_fault = (struct test_fault){NULL, TEST_FAIL, EIO, ++n, 0, false};
+    csf_io_current = &test_faulty_io;
+    test_open_files = 0;
+    enum colshuf_status status = shuffle_by_rows(&input, &options, NULL, &err);
+    csf_io_current = &csf_io_system;
+    test_fault.at = 0;
+    hit = test_fault.hit;
+    CHECK_INT(test_open_files, 0);
+    if (status == COLSHUF_OK) test_check_output(&input, options.output, options.checksum, NULL);
+    else CHECK_INT(status, COLSHUF_IO);
+    remove_left_over();
+  }
+  printf("  %" PRIu64 " faults injected\n", n - 1);
+  CHECK(n > 40);
+  test_input_close(&input);
+}
+
+static void spilled_rows_that_were_changed_are_found(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  open_plain_input(&input, 46, 9, 2000);
+  uint64_t refused = 0;
+  for (int round = 0; round < 40; round++) {
+    struct test_random random = {(uint64_t)round + 1};
+    struct colshuf_map_writer_options options = options_for(&round_robin, 8 << 20);
+    struct colshuf_map_writer *writer;
+    REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+    writer->sizes.small_block = UINT64_MAX;
+    for (int32_t i = 0; i < input.n_batches; i++) REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[i], &err));
+    REQUIRE_OK(colshuf_map_writer_spill(writer, NULL, &err));
+    char path[700];
+    find_spill_file(path, sizeof path);
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file != NULL);
+    uint64_t size = writer->rows.files[0].size;
+    for (int i = 0; i < 20; i++) {
+      fseek(file, (long)test_random_below(&random, i < 10 ? 64 : size), SEEK_SET);
+      fputc((int)test_random_below(&random, 256), file);
+    }
+    fclose(file);
+    enum colshuf_status status = colshuf_map_writer_commit(writer, NULL, &err);
+    CHECK(status == COLSHUF_OK || status == COLSHUF_CORRUPT || status == COLSHUF_LIMIT || status == COLSHUF_NO_MEMORY ||
+          status == COLSHUF_UNSUPPORTED);
+    refused += status != COLSHUF_OK;
+    colshuf_map_writer_free(writer);
+  }
+  CHECK(refused > 20);
+  test_input_close(&input);
+}
+
+/* --- threads --- */
+
+static void threads_do_not_change_the_bytes(void) {
+  static const enum colshuf_codec codecs[] = {COLSHUF_LZ4, COLSHUF_ZSTD};
+  struct test_random random = {47};
+  struct test_input input;
+  struct test_array_options arrays = {.rows = 9000, .max_text = 8, .repeat_percent = 60};
+  struct csf_schema *schema = test_schema("a: utf8, b: utf8 not null, c: int64, d: list<item: int32>, e: decimal128(12, 2)");
+  test_input_open(&input, schema, &round_robin, &random, 30, &arrays);
+  for (int i = 0; i < 2; i++) {
+    struct colshuf_map_writer_options options = options_for(&round_robin, 32 << 20);
+    options.encoder.compat = COLSHUF_COMPAT_COMET;
+    options.encoder.codec = codecs[i];
+    options.block_size = 20000;
+    struct csf_buffer alone = shuffle_to_bytes(&input, &options);
+    for (int threads = 1; threads < 6; threads += 2) {
+      options.compress_threads = threads;
+      struct csf_buffer shared = shuffle_to_bytes(&input, &options);
+      CHECK(alone.size == shared.size && memcmp(alone.data, shared.data, alone.size) == 0);
+      csf_buffer_clear(&shared);
+    }
+    test_check_output(&input, options.output, options.checksum, NULL);
+    csf_buffer_clear(&alone);
+  }
+  test_input_close(&input);
+}
+
+static void failures_in_threads_are_clean(void) {
+  struct test_input input;
+  open_plain_input(&input, 48, 12, 2000);
+  uint64_t failed = 0;
+  for (uint64_t nth = 1; nth < 400; nth += 7) {
+    struct colshuf_error err;
+    struct colshuf_map_writer_options options = options_for(&round_robin, 32 << 20);
+    options.block_size = 5000;
+    options.compress_threads = 3;
+    test_heap_refuse_at(nth);
+    enum colshuf_status status = test_shuffle(&input, &options, NULL, &err);
+    test_heap_refuse_at(0);
+    CHECK(status == COLSHUF_OK || status == COLSHUF_NO_MEMORY);
+    failed += status != COLSHUF_OK;
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+  }
+  CHECK(failed > 3);
+  test_input_close(&input);
+}
+
 static const struct test_case tests[] = {
     TEST(rows_of_every_type_come_back_in_order),
     TEST(comet_types_come_back_from_every_codec),
@@ -817,5 +1024,13 @@ static const struct test_case tests[] = {
     TEST(a_sink_gets_whole_blocks_and_no_file_appears),
     TEST(a_refused_batch_leaves_no_trace),
     TEST(options_that_make_no_sense_are_refused),
+    TEST(rows_of_every_type_can_be_spilled_as_rows),
+    TEST(rows_of_many_partitions_make_one_block_each),
+    TEST(a_group_that_does_not_fit_is_spilled_once_more),
+    TEST(every_refused_allocation_is_clean_with_rows_on_disk),
+    TEST(every_system_call_may_fail_with_rows_on_disk),
+    TEST(spilled_rows_that_were_changed_are_found),
+    TEST(threads_do_not_change_the_bytes),
+    TEST(failures_in_threads_are_clean),
 };
 TEST_MAIN(tests)
