@@ -104,7 +104,8 @@ static enum colshuf_status take(struct csf_cursor *cursor, const struct colshuf_
     *end_marker = true;
     return COLSHUF_OK;
   }
-  CSF_TRY(csf_message_check_size(metadata_size, limits, err));
+  /* More than there is, is no question of limits. */
+  if (metadata_size <= cursor->size || metadata_size > INT32_MAX) CSF_TRY(csf_message_check_size(metadata_size, limits, err));
   CSF_TRY(take_part(cursor, metadata_size, "metadata", &out->metadata, err));
   out->framing = (struct csf_span){first, (size_t)(cursor->data - first)};
   int64_t body_size = 0;

@@ -95,8 +95,8 @@ static void G16_negative_and_huge_sizes_are_refused(void) {
   for (size_t i = 0; i < 5; i++) {
     int counts[4] = {0};
     csf_store_u32(stream.data + 0xc4, metadata_sizes[i]);
-    bool beyond_limit = metadata_sizes[i] > (1u << 28) && metadata_sizes[i] <= INT32_MAX;
-    CHECK_STATUS(take_all(stream.data, stream.size, counts, &end_marker, &err), beyond_limit ? COLSHUF_LIMIT : COLSHUF_CORRUPT);
+    /* Beyond the limit too, some of them; but what is not there is first of all not there. */
+    CHECK_STATUS(take_all(stream.data, stream.size, counts, &end_marker, &err), COLSHUF_CORRUPT);
   }
   csf_buffer_clear(&stream);
 }
