@@ -324,6 +324,11 @@ static const char *const dictionary_schema = "a: dictionary<int8, int8>";
 
 static void dictionaries_are_replaced_and_grow_by_deltas(void) {
   READS(dictionary_schema, "20 10", DICTIONARY(false, 2, 10, 20), INDICES(2, 1, 0));
+  READS("a: list<dictionary<int8, int8>>", "[20, 10]", DICTIONARY(false, 2, 10, 20),
+        {.length = 1, TEST_NODES({1, 0}, {2, 0}), TEST_BUFFERS({0, 0}, {0, 8}, {0, 0}, {8, 2}), .body = "\0\0\0\0\2\0\0\0\1\0\0\0\0\0\0\0", .body_size = 16});
+  READS("a: list_view<dictionary<int8, int8>>", "[10] [20, 10]", DICTIONARY(false, 2, 10, 20),
+        {.length = 2, TEST_NODES({2, 0}, {2, 0}), TEST_BUFFERS({0, 0}, {0, 8}, {8, 8}, {0, 0}, {16, 2}),
+         .body = "\1\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0\0\0\0\0", .body_size = 24});
   READS(dictionary_schema, "40 30", DICTIONARY(false, 2, 10, 20), INDICES(2, 0, 1), DICTIONARY(false, 2, 30, 40), INDICES(2, 1, 0));
   READS(dictionary_schema, "30 10 40", DICTIONARY(false, 2, 10, 20), DICTIONARY(true, 1, 30), DICTIONARY(true, 1, 40), INDICES(3, 2, 0, 3));
   READS(dictionary_schema, "10 30", DICTIONARY(false, 0, 0), INDICES(0, 0), DICTIONARY(false, 3, 10, 20, 30), INDICES(2, 0, 2));
@@ -393,6 +398,14 @@ static void compressed_buffers_say_their_size(void) {
   }
   check_messages(__LINE__, "a: int32", &(struct test_message){.length = 3, .compression = 9, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 20}), .body = &raw, .body_size = sizeof raw},
                  1, &untrusted, NULL, COLSHUF_UNSUPPORTED, "codec 8");
+}
+
+static void empty_buffers_of_a_compressed_batch_may_have_a_size_or_none(void) {
+  static const struct { int64_t raw; int32_t offsets[4]; int64_t nothing; } body = {-1, {0}, 0}; /* three empty strings */
+  for (int codec = 1; codec <= 2; codec++) {
+    READS("a: utf8", "'' '' ''", {.length = 3, .compression = codec, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 24}, {24, 0}), .body = &body, .body_size = sizeof body});
+    READS("a: utf8", "'' '' ''", {.length = 3, .compression = codec, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 24}, {24, 8}), .body = &body, .body_size = sizeof body});
+  }
 }
 
 /* A LZ4 frame of 64 MiB of zeros behind a size of 16, and behind one of 1 GiB. */
@@ -596,6 +609,7 @@ static const struct test_case tests[] = {
     TEST(a_batch_keeps_its_dictionary_after_it_was_replaced),
     TEST(limits_hold_for_dictionaries_and_rows),
     TEST(compressed_buffers_say_their_size),
+    TEST(empty_buffers_of_a_compressed_batch_may_have_a_size_or_none),
     TEST(a_compressed_buffer_that_gives_more_or_less_than_announced_is_refused_early),
     TEST(random_batches_of_every_type_come_back_at_any_address),
     TEST(random_batches_with_offsets_as_lengths_come_back),

@@ -112,6 +112,32 @@ static void a_block_of_each_codec_is_decoded(void) {
   }
 }
 
+static void a_block_ends_where_its_length_says_whatever_follows(void) {
+  struct colshuf_error err;
+  struct csf_buffer run = test_buffer();
+  for (size_t i = 0; i < 4; i++) {
+    struct csf_buffer block = golden_block(codecs[i]);
+    test_append(&run, block.data, block.size);
+    csf_buffer_clear(&block);
+  }
+  test_append(&run, "rest", 4);
+  struct colshuf_block_decoder *decoder = new_decoder(COLSHUF_UNTRUSTED);
+  size_t at = 0, n = 0;
+  for (; run.size - at > 4; n++) {
+    struct csf_buffer text = test_buffer();
+    size_t consumed = 0;
+    REQUIRE_OK(decode_text(decoder, run.data + at, run.size - at, &text, &consumed, &err));
+    test_append(&text, "", 1);
+    CHECK_STRING((char *)text.data, T1_ROWS);
+    csf_buffer_clear(&text);
+    at += consumed;
+  }
+  CHECK_INT(n, 4);
+  CHECK_INT(run.size - at, 4);
+  colshuf_block_decoder_free(decoder);
+  csf_buffer_clear(&run);
+}
+
 static void G1_no_bytes_are_the_callers_to_see(void) {
   check_refuses(__LINE__, "", 0, COLSHUF_INVALID_ARGUMENT, "no bytes");
 }
@@ -839,6 +865,7 @@ static void the_pool_gives_back_what_fits_and_counts_right(void) {
 
 static const struct test_case tests[] = {
     TEST(a_block_of_each_codec_is_decoded),
+    TEST(a_block_ends_where_its_length_says_whatever_follows),
     TEST(G1_no_bytes_are_the_callers_to_see),
     TEST(G2_a_partial_header_is_truncation),
     TEST(G3_G4_lengths_outside_of_12_to_2_31_and_7_are_refused),
