@@ -219,9 +219,28 @@ static bool locate_fixed(const struct csf_column *column, int64_t start, size_t 
   return true;
 }
 
+/* Strings behind indices, where no value of the dictionary is null. An index under a null may be anything. */
+static bool locate_indexed(const struct csf_column *column, int64_t start, size_t n, struct places *places,
+                           struct csf_strings *out) {
+  const struct csf_column *values = &column->children[0];
+  if (values->kind != CSF_KIND_BYTES || values->field->layout != CSF_LAYOUT_BINARY32 || values->validity != NULL) return false;
+  const uint8_t *offsets = values->values + 4 * values->base;
+  for (size_t i = 0; i < n; i++) {
+    int64_t row = start + (int64_t)i;
+    bool valid = csf_column_valid(column, row);
+    int64_t index = valid ? csf_column_integer(column, row) : 0;
+    places->begin[i] = valid ? csf_load_u32(offsets + 4 * index) : 0;
+    places->stop[i] = valid ? csf_load_u32(offsets + 4 * index + 4) : 0;
+  }
+  size_t end = values->length > 0 ? csf_load_u32(offsets + 4 * values->length) : 0;
+  *out = (struct csf_strings){values->more, end, (const uint8_t *)places->begin, (const uint8_t *)places->stop};
+  return true;
+}
+
 /* False where the strings of a chunk do not lie within 2^31 - 1 bytes of one buffer. */
 static bool locate_strings(const struct csf_column *column, int64_t start, size_t n, struct places *places,
                            struct csf_strings *out) {
+  if (column->kind == CSF_KIND_DICTIONARY) return locate_indexed(column, start, n, places, out);
   switch (column->field->layout) {
     case CSF_LAYOUT_BINARY32:
       locate_binary32(column, start, n, out);
@@ -243,6 +262,32 @@ static void hash_strings(const struct csf_column *column, int64_t start, size_t 
     hash_each(column, start, n, rules, seeds, h);
     return;
   }
+  struct csf_rows rows = rows_of(column, start, n);
+  csf_murmur3_get()->strings(&strings, &rows, seeds, h);
+}
+
+/* Wide decimals are strings, too: their bytes are written out, each at the end of 16, and hashed side by side. */
+static void hash_wide_decimals(const struct csf_column *column, int64_t start, size_t n, enum colshuf_rules rules,
+                               const uint32_t *seeds, uint32_t *h) {
+  if (column->width != 16) {
+    hash_each(column, start, n, rules, seeds, h);
+    return;
+  }
+  uint8_t bytes[16 * CHUNK];
+  struct places places;
+  for (size_t i = 0; i < n; i++) {
+    uint8_t shortest[CSF_DECIMAL_BYTES_MAX];
+    size_t size = 16;
+    places.stop[i] = 16 * (uint32_t)i + 16;
+    if (rules == COLSHUF_RULES_COMET) {
+      memcpy(bytes + 16 * i, csf_column_value(column, start + (int64_t)i), 16);
+    } else {
+      size = csf_column_decimal_bytes(column, start + (int64_t)i, shortest);
+      memcpy(bytes + 16 * i + 16 - size, shortest, size);
+    }
+    places.begin[i] = places.stop[i] - (uint32_t)size;
+  }
+  struct csf_strings strings = {bytes, 16 * n, (const uint8_t *)places.begin, (const uint8_t *)places.stop};
   struct csf_rows rows = rows_of(column, start, n);
   csf_murmur3_get()->strings(&strings, &rows, seeds, h);
 }
@@ -292,16 +337,18 @@ static void hash_chunk(const struct csf_column *column, int64_t start, size_t n,
       return;
     }
     case CSF_KIND_BYTES:
+    case CSF_KIND_DICTIONARY:
       hash_strings(column, start, n, rules, seeds, h);
+      return;
+    case CSF_KIND_DECIMAL_WIDE:
+      hash_wide_decimals(column, start, n, rules, seeds, h);
       return;
     case CSF_KIND_STRUCT:
       hash_structs(column, start, n, rules, seeds, h);
       return;
-    case CSF_KIND_DECIMAL_WIDE:
     case CSF_KIND_CALENDAR:
     case CSF_KIND_LIST:
     case CSF_KIND_MAP:
-    case CSF_KIND_DICTIONARY:
       hash_each(column, start, n, rules, seeds, h);
       return;
   }

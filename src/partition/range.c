@@ -181,7 +181,8 @@ static void place_nulls(const struct csf_range *range, const struct csf_keys *ke
   int64_t only_key = range->rules == COLSHUF_RULES_COMET ? range->null_to : range->null_from;
   for (size_t i = 0; i < n; i++) {
     int64_t row = start + (int64_t)i;
-    if (!csf_order_is_null(first, row)) continue;
+    bool is_null = first->kind == CSF_KIND_DICTIONARY ? csf_order_is_null(first, row) : !csf_column_valid(first, row);
+    if (!is_null) continue;
     ids[i] = (int32_t)(range->n_keys == 1 ? only_key : place_among(range, keys, row, range->null_from, range->null_to));
   }
 }

@@ -230,6 +230,47 @@ static void nans_do_not_break_the_order(void) {
   test_table_clear(&table);
 }
 
+/* A thousand nulls and the numbers 1 to 1000 in four ranges, in batches. */
+static void check_null_run(bool nulls_last) {
+  struct colshuf_error err;
+  static char rows[2000 * 8];
+  char *at = rows;
+  for (int i = 0; i < 2000; i++) at += i < 1000 ? sprintf(at, "null ") : sprintf(at, "%d ", i - 999);
+  struct test_table table = test_table("int32", rows);
+  struct colshuf_key key = {.column = 0, .nulls_last = nulls_last};
+  struct colshuf_bounds_sampler_options options = sampler_options(4);
+  options.keys = &key;
+  struct colshuf_bounds_sampler *sampler = sampler_new(&table.c_schema, &options);
+  REQUIRE_OK(colshuf_bounds_sampler_add(sampler, &table.batch, &err));
+  struct ArrowSchema schema;
+  struct ArrowArray bounds;
+  REQUIRE_OK(colshuf_bounds_sampler_finish(sampler, &schema, &bounds, &err));
+  colshuf_bounds_sampler_free(sampler);
+  struct colshuf_partitioner_options range = {.allocator = test_heap,
+                                              .kind = COLSHUF_PARTITION_RANGE,
+                                              .n_partitions = 4,
+                                              .keys = &key,
+                                              .n_keys = 1,
+                                              .bounds_schema = &schema,
+                                              .bounds = &bounds};
+  struct colshuf_partitioner *partitioner;
+  REQUIRE_OK(colshuf_partitioner_new(&table.c_schema, &range, &partitioner, &err));
+  static int32_t ids[2000];
+  REQUIRE_OK(colshuf_partitioner_ids(partitioner, &table.batch, ids, &err));
+  for (int i = 0; i < 1000; i++) CHECK_INT(ids[i], nulls_last ? ids[0] : 0);
+  for (int i = 1001; i < 2000; i++) CHECK(ids[i - 1] <= ids[i]);
+  CHECK(nulls_last ? ids[0] >= ids[1999] : ids[1000] > 0);
+  colshuf_partitioner_free(partitioner);
+  schema.release(&schema);
+  bounds.release(&bounds);
+  test_table_clear(&table);
+}
+
+static void a_run_of_nulls_is_not_split(void) {
+  check_null_run(false);
+  check_null_run(true);
+}
+
 /* Bounds of any orderable type fit a partitioner of the same keys, dictionaries of many batches too. */
 static void bounds_of_every_type_can_be_given_to_a_partitioner(void) {
   struct colshuf_error err;
@@ -326,6 +367,7 @@ static const struct test_case tests[] = {
     TEST(nothing_gives_no_bounds),
     TEST(reservoirs_and_weights_are_those_of_spark),
     TEST(nans_do_not_break_the_order),
+    TEST(a_run_of_nulls_is_not_split),
     TEST(bounds_of_every_type_can_be_given_to_a_partitioner),
     TEST(a_refused_allocation_leaves_nothing_behind),
     TEST(a_sampler_that_failed_says_so),

@@ -76,6 +76,32 @@ static void a_dictionary_hashes_as_its_values(void) {
   CHECK_HASHES("list<dictionary<int8, int32>>", "[1 2] | [1] | [~]", COLSHUF_RULES_SPARK, -222940379, -559580957, 42);
 }
 
+/* Two float keys, each of zeros, NaNs and one, in all pairs, behind rows that are sliced off. */
+static void a_slice_hashes_as_the_rows_it_shows(void) {
+  static const char *const singles[] = {"0.0", "-0.0", "x7fc00000", "xffc00000", "1.0"};
+  static const char *const doubles[] = {"0.0", "-0.0", "x7ff8000000000000", "xfff8000000000000", "1.0"};
+  char rows[25 * 64] = "";
+  for (int i = 0; i < 25; i++) {
+    snprintf(rows + strlen(rows), 64, "%s%s %s", i > 0 ? " | " : "", singles[i / 5], doubles[i % 5]);
+  }
+  struct test_table table = test_table("float32, float64", rows);
+  const int32_t columns[] = {0, 1};
+  int32_t whole[25], slice[22];
+  hash_table(&table, columns, 2, 42, COLSHUF_RULES_SPARK, whole);
+  table.batch.length = 22;
+  table.batch.offset = 3;
+  hash_table(&table, columns, 2, 42, COLSHUF_RULES_SPARK, slice);
+  for (int i = 0; i < 22; i++) CHECK_INT(slice[i], whole[i + 3]);
+  table.batch.offset = 0;
+  for (int32_t c = 0; c < 2; c++) table.batch.children[c]->offset = 3;
+  for (int32_t c = 0; c < 2; c++) table.batch.children[c]->length = 22;
+  hash_table(&table, columns, 2, 42, COLSHUF_RULES_SPARK, slice);
+  for (int i = 0; i < 22; i++) CHECK_INT(slice[i], whole[i + 3]);
+  CHECK_INT(whole[0], whole[6]);   /* zeros */
+  CHECK_INT(whole[12], whole[18]); /* NaNs */
+  test_table_clear(&table);
+}
+
 static void decimals_hash_as_longs_or_as_their_shortest_bytes(void) {
   CHECK_HASHES("decimal128(18,2)", "-123 | 0 | 123 | null", COLSHUF_RULES_SPARK, 1993430267, -1670924195, -46242105, 42);
   CHECK_HASHES("decimal64(18,2)", "-123 | 0 | 123 | null", COLSHUF_RULES_SPARK, 1993430267, -1670924195, -46242105, 42);
@@ -189,6 +215,15 @@ static void a_hash_of_no_columns_is_the_seed(void) {
   struct colshuf_partitioner_options options = hash_options(10);
   options.n_keys = 0;
   check_ids(&table, &options, (const int32_t[]){2, 2});
+  test_table_clear(&table);
+}
+
+static void rows_without_columns_have_a_partition(void) {
+  struct test_table table = test_table("", "");
+  struct colshuf_partitioner_options options = hash_options(4);
+  options.n_keys = 0;
+  table.batch.length = 7;
+  check_ids(&table, &options, (const int32_t[]){2, 2, 2, 2, 2, 2, 2});
   test_table_clear(&table);
 }
 
@@ -415,6 +450,7 @@ static const struct test_case tests[] = {
     TEST(zeros_of_both_signs_hash_alike),
     TEST(a_null_leaves_the_running_hash),
     TEST(a_dictionary_hashes_as_its_values),
+    TEST(a_slice_hashes_as_the_rows_it_shows),
     TEST(decimals_hash_as_longs_or_as_their_shortest_bytes),
     TEST(the_days_of_an_interval_count_unless_spark_generated_the_code),
     TEST(types_that_spark_lacks_hash_as_the_nearest_type),
@@ -422,6 +458,7 @@ static const struct test_case tests[] = {
     TEST(ids_are_never_negative_nor_too_large),
     TEST(null_keys_go_to_42_modulo_the_partitions),
     TEST(a_hash_of_no_columns_is_the_seed),
+    TEST(rows_without_columns_have_a_partition),
     TEST(an_empty_batch_has_no_ids),
     TEST(single_is_one_partition),
     TEST(given_ids_are_checked),
