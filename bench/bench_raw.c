@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The codec libraries by themselves: the floor under every compressed block. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <snappy-c.h>
@@ -7,7 +6,7 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "bench_support.h"
+#include "bench_raw.h"
 
 struct bench_raw {
   LZ4F_dctx *lz4;
@@ -40,7 +39,8 @@ void bench_raw_free(struct bench_raw *raw) {
 static uint8_t *warm_buffer(struct bench_raw *raw, size_t size) {
   if (size > raw->buffer_size) {
     free(raw->buffer);
-    raw->buffer = bench_alloc(size);
+    raw->buffer = malloc(size);
+    if (raw->buffer == NULL) abort();
     memset(raw->buffer, 1, size);
     raw->buffer_size = size;
   }

@@ -6,6 +6,8 @@
 #include <colshuf/colshuf.h>
 #include <stdio.h>
 
+#include "bench_raw.h"
+
 /* How long to measure: --samples N, --sample-ms N; and --cells TEXT: only cells whose name has that text. */
 struct bench_plan {
   int n_samples;
@@ -54,16 +56,5 @@ extern const struct bench_codec {
   enum colshuf_codec codec;
   int level;
 } bench_codecs[4];
-
-/*
- * The raw codec libraries on the same bytes, contexts reused, into warm buffers: what colshuf is measured against. The content of blocks is
- * their codec stream without the 20 bytes of header.
- */
-struct bench_raw;
-struct bench_raw *bench_raw_new(void);
-void bench_raw_free(struct bench_raw *raw);
-/* Bytes that came out; the output is thrown away. */
-size_t bench_raw_decompress(struct bench_raw *raw, enum colshuf_codec codec, const uint8_t *data, size_t size, size_t raw_size);
-size_t bench_raw_compress(struct bench_raw *raw, enum colshuf_codec codec, int level, const uint8_t *data, size_t size);
 
 #endif

@@ -15,5 +15,6 @@ int command_stats(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_repack(int argc, char **argv);
 int command_clean(int argc, char **argv);
+int command_bench(int argc, char **argv);
 
 #endif

@@ -3,7 +3,7 @@
 _colshuf() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options=
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "write read cat head stats convert extract repack inspect verify diff clean --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "write read cat head stats convert extract repack inspect verify diff clean bench --help --version" -- "$word"))
     return
   fi
   case $before in
@@ -29,6 +29,7 @@ _colshuf() {
     verify) options="--json --threads --help" ;;
     diff) options="--rows --ordered --whole --json --help" ;;
     clean) options="--json --help" ;;
+    bench) options="--codec --json --help" ;;
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;

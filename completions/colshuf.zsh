@@ -16,6 +16,7 @@ _colshuf() {
       'verify:find what is broken, and where'
       'diff:whether two outputs hold the same rows'
       'clean:remove temporary files of killed processes'
+      'bench:how fast a file's blocks are decoded and encoded'
     )
     _describe command commands
     return
@@ -183,6 +184,13 @@ _colshuf() {
       ;;
     clean)
       _arguments -S \
+        '--json[figures as JSON]' \
+        '(-h --help)'{-h,--help}'[show this]' \
+        '*:file:_files'
+      ;;
+    bench)
+      _arguments -S \
+        '--codec[encode\: lz4, zstd\[\:LEVEL\], snappy or none \[that of the first block\]]:CODEC:(lz4 zstd snappy none)' \
         '--json[figures as JSON]' \
         '(-h --help)'{-h,--help}'[show this]' \
         '*:file:_files'

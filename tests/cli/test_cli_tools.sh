@@ -90,6 +90,17 @@ check "clean removes what a dead process left" test ! -e .gone.999999999-3.colsh
 check "and counts it" test "$(json_number removed)" = 1
 check "and nothing else" test -e a.data
 
+run bench decode a.data --json
+expect 0 "bench decode"
+check "bench --json is JSON" is_json
+check "it times three ways" test "$(grep -c '"what"' out)" = 3
+run bench encode a.data --codec zstd
+expect 0 "bench encode"
+run bench decode missing.data
+expect 3 "bench of a missing file" "missing.data"
+run bench neither a.data
+expect 2 "bench of neither"
+
 run cat a.data -n 2
 check "no colours and no progress in files" sh -c '! grep -q "$(printf "\033")" out err'
 finish
