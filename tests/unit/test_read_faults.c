@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "file/io.h"
 #include "support/reading.h"
 #include "support/types.h"
 
@@ -285,7 +286,71 @@ static void reading_survives_every_refusal(void) {
   csf_schema_release(schema);
 }
 
+/* System calls of reading, of which the nth fails, or each is interrupted and short. */
+static int64_t calls_left;
+static bool in_pieces;
+
+static bool fails_now(void) {
+  if (--calls_left != 0) return false;
+  errno = EIO;
+  return true;
+}
+
+static int faulty_open(const char *path, int flags, mode_t mode) {
+  return fails_now() ? -1 : csf_io_system.open(path, flags, mode);
+}
+
+static int faulty_fstat(int fd, struct stat *out) {
+  return fails_now() ? -1 : csf_io_system.fstat(fd, out);
+}
+
+static ssize_t faulty_pread(int fd, void *buffer, size_t size, off_t offset) {
+  static int turn;
+  if (fails_now()) return -1;
+  if (in_pieces && turn++ % 3 == 0) {
+    errno = EINTR;
+    return -1;
+  }
+  return csf_io_system.pread(fd, buffer, in_pieces && size > 7 ? 7 : size, offset);
+}
+
+static void every_failing_system_call_is_told_and_interrupted_ones_are_not(void) {
+  static struct test_written written;
+  static struct test_reading reading;
+  struct csf_io faulty = csf_io_system;
+  faulty.open = faulty_open;
+  faulty.fstat = faulty_fstat;
+  faulty.pread = faulty_pread;
+  struct csf_schema *schema = test_schema("k: int32, s: utf8");
+  test_write_plain(&output, &written, schema, 3, 10);
+  struct colshuf_source source = {.data_path = test_output_write(&output, "out", COLSHUF_CHECKSUM_CRC32)};
+  struct colshuf_read_options options = {.target_rows = 1, .verify_checksums = 1};
+  csf_io_current = &faulty;
+  int64_t n = 0;
+  for (bool failed = true; failed; test_reading_clear(&reading)) {
+    calls_left = ++n;
+    test_read_all(&source, 1, &options, &reading);
+    failed = calls_left <= 0;
+    if (failed && reading.status == COLSHUF_OK) continue; /* looking whether the index is still the same may fail: then again */
+    CHECK_INT(reading.status, failed ? COLSHUF_IO : COLSHUF_OK);
+    if (failed) CHECK_CONTAINS(reading.message, "Input/output error");
+  }
+  CHECK(n > 8);
+  in_pieces = true;
+  calls_left = 0;
+  test_read_all(&source, 1, &options, &reading);
+  CHECK_STRING(reading.message, "");
+  test_check_read(&reading, &written, 0, 3, NULL);
+  test_reading_clear(&reading);
+  in_pieces = false;
+  csf_io_current = &csf_io_system;
+  test_written_clear(&written);
+  test_output_clear(&output);
+  csf_schema_release(schema);
+}
+
 static const struct test_case tests[] = {
+    TEST(every_failing_system_call_is_told_and_interrupted_ones_are_not),
     TEST(every_truncation_is_told_and_earlier_rows_are_delivered),
     TEST(a_file_shorter_than_its_index_gives_the_partitions_it_has),
     TEST(corrupt_blocks_are_skipped_when_asked_and_counted),
