@@ -86,7 +86,7 @@ COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_array_take(const struct
 
 /*
  * A copy of all rows of arrays[0..n_arrays), one after another, with offset 0. Dictionaries that differ are unified:
- * values are appended and indices re-based (LIMIT when the index type cannot hold them).
+ * equal numbers, strings and binaries become one value, others are appended (LIMIT when the index type cannot hold them).
  * Input, output, errors and threads as for colshuf_array_take; n_arrays may be 0 (an empty array of schema).
  */
 COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_array_concat(const struct ArrowSchema *schema,

@@ -377,6 +377,27 @@ static void dictionaries_that_outgrow_their_indices_are_refused(void) {
   csf_schema_release(schema);
 }
 
+static void equal_values_of_several_dictionaries_become_one(void) {
+  int8_t indices[] = {0, 1, 2, 3};
+  int32_t left_text[] = {0, 1, 3, 3, 3}, right_text[] = {0, 2, 2, 3, 4};
+  uint8_t left_valid[] = {0x07}, right_valid[] = {0x0d};
+  struct ArrowArray left = flat(4, 0, 1, 3, BUFFERS(left_valid, left_text, "abb"));     /* a bb '' null */
+  struct ArrowArray right = flat(4, 0, 1, 3, BUFFERS(right_valid, right_text, "bbac")); /* bb null a c */
+  struct ArrowArray one = flat(4, 0, 0, 2, BUFFERS(NULL, indices)), two = one;
+  one.dictionary = &left;
+  two.dictionary = &right;
+  struct csf_schema *schema = test_schema("dictionary<int8, utf8>");
+  const struct ArrowArray *arrays[] = {&one, &two, &one};
+  int64_t starts[] = {0, 0, 1}, lengths[] = {4, 4, 3};
+  struct colshuf_error err;
+  struct ArrowArray out;
+  REQUIRE_OK(csf_array_concat(&schema->root.children[0], arrays, starts, lengths, 3, &test_heap, &out, &err));
+  CHECK_VALUES(&schema->root.children[0], &out, "'a' 'bb' '' null 'bb' null 'a' 'c' 'bb' '' null");
+  CHECK_VALUES(schema->root.children[0].dictionary, out.dictionary, "'a' 'bb' '' null 'c'");
+  out.release(&out);
+  csf_schema_release(schema);
+}
+
 static const struct test_case tests[] = {
     TEST(sliced_booleans_move_to_bit_0),
     TEST(an_offset_counts_for_booleans_and_for_their_validity),
@@ -400,6 +421,7 @@ static const struct test_case tests[] = {
     TEST(a_small_slice_takes_little_memory),
     TEST(views_of_the_same_bytes_do_not_multiply_them),
     TEST(what_32_bits_cannot_count_is_refused),
+    TEST(equal_values_of_several_dictionaries_become_one),
     TEST(dictionaries_that_outgrow_their_indices_are_refused),
 };
 TEST_MAIN(tests)
