@@ -14,6 +14,7 @@ static enum colshuf_status init_lane(struct colshuf_map_writer *writer, struct c
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
   const struct csf_field *root = &writer->schema->root;
   csf_buffer_init(&lane->slices, allocator);
+  lane->has_dictionary = writer->schema->has_dictionary;
   CSF_TRY(csf_columns_init(&lane->block, root, allocator, csf_column_heap(allocator), err));
   lane->tree = csf_alloc(allocator, writer->tree_size);
   if (lane->tree == NULL) return csf_fail_memory(err, writer->tree_size);
@@ -28,8 +29,16 @@ static void clear_lane(struct colshuf_map_writer *writer, struct csf_lane *lane)
   colshuf_block_encoder_free(lane->encoder);
 }
 
+/* Rows of one chunk are encoded where they lie; but a chunk does not know its dictionaries. */
+static bool lies_together(const struct csf_lane *lane) {
+  return lane->slices.size == sizeof(struct csf_slice) && !lane->has_dictionary;
+}
+
 static enum colshuf_status encode(struct csf_lane *lane, const struct csf_sources *sources, struct colshuf_error *err) {
   const struct csf_slice *slices = (const struct csf_slice *)(const void *)lane->slices.data;
+  if (lies_together(lane)) {
+    return colshuf_block_encoder_encode(lane->encoder, slices->chunk, slices->start, slices->n, &lane->bytes, &lane->size, err);
+  }
   csf_columns_reset(&lane->block);
   CSF_TRY(csf_columns_append_slices(&lane->block, sources, slices, lane->slices.size / sizeof *slices, err));
   csf_columns_show(&lane->block, lane->array);

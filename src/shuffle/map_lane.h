@@ -19,6 +19,7 @@ struct csf_lane {
   struct csf_columns block;
   void *tree;
   struct ArrowArray *array;
+  bool has_dictionary;       /* in the schema, at any depth */
   struct csf_buffer slices;  /* of the block: struct csf_slice */
   int32_t partition;
   int64_t n_rows;

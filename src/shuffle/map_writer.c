@@ -20,6 +20,15 @@ static uint64_t clamp(uint64_t value, uint64_t low, uint64_t high) {
   return value < low ? low : value > high ? high : value;
 }
 
+/* A guess before the first row: what has no width of its own counts as a short string. */
+static uint64_t usual_row_bytes(const struct csf_field *root) {
+  uint64_t bytes = 1;
+  for (int32_t i = 0; i < root->n_children; i++) {
+    bytes += root->children[i].layout == CSF_LAYOUT_FIXED ? (uint64_t)root->children[i].width : 16;
+  }
+  return bytes;
+}
+
 /*
  * Everything is a share of the limit, within bounds that measurements gave: a block in the making, its encoded form and the
  * piece being routed must all fit beside the rows that wait.
@@ -33,9 +42,11 @@ static void choose_sizes(struct colshuf_map_writer *writer, const struct colshuf
   sizes->small_block = clamp(sizes->block_bytes / 4, 0, 32 << 10);
   sizes->group_bytes = clamp(sizes->block_bytes, 0, 256 << 10);
   sizes->block_values = csf_columns_max_values(&writer->schema->root);
-  sizes->piece_bytes = clamp(limit / 32, 1 << 14, 4 << 20);
   sizes->piece_rows = 1 << 16;
   sizes->gather_rows = (int64_t)clamp((uint64_t)writer->n_partitions * 32, 4096, (uint64_t)sizes->piece_rows);
+  /* Usually 4 MiB; more where rows are wide or partitions many, so that some rows of a piece go to each partition. */
+  sizes->piece_bytes = clamp((uint64_t)sizes->gather_rows * usual_row_bytes(&writer->schema->root),
+                             clamp(limit / 32, 1 << 14, 4 << 20), clamp(limit / 16, 1 << 14, 16 << 20));
   sizes->ids_rows = (int64_t)clamp(limit / 256, 1 << 12, 1 << 20);
   sizes->area_bytes = clamp(limit / 16, 1 << 14, 4 << 20);
 }
@@ -170,6 +181,20 @@ static enum colshuf_status make_columns(struct colshuf_map_writer *writer, struc
   return COLSHUF_OK;
 }
 
+static size_t narrow_size(const struct csf_field *root) {
+  return (size_t)root->n_children * (sizeof(struct ArrowArray *) + sizeof(struct ArrowArray));
+}
+
+static enum colshuf_status make_narrow_columns(struct colshuf_map_writer *writer, struct colshuf_error *err) {
+  const struct csf_field *root = &writer->schema->root;
+  if (root->n_children == 0) return COLSHUF_OK;
+  writer->narrow_children = csf_alloc(&writer->budget.allocator, narrow_size(root));
+  if (writer->narrow_children == NULL) return csf_fail_memory(err, narrow_size(root));
+  struct ArrowArray *columns = (struct ArrowArray *)(void *)(writer->narrow_children + root->n_children);
+  for (int32_t i = 0; i < root->n_children; i++) writer->narrow_children[i] = &columns[i];
+  return COLSHUF_OK;
+}
+
 static enum colshuf_status make_tables(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
   size_t n = (size_t)writer->n_partitions;
@@ -240,6 +265,7 @@ static enum colshuf_status init_writer(struct colshuf_map_writer *writer, const 
   init_buffers(writer);
   CSF_TRY(set_places(writer, options, err));
   CSF_TRY(make_columns(writer, err));
+  CSF_TRY(make_narrow_columns(writer, err));
   CSF_TRY(make_tables(writer, err));
   CSF_TRY(csf_crew_init(writer, err));
   CSF_TRY(hold_back(writer, err));
@@ -305,6 +331,9 @@ void colshuf_map_writer_free(struct colshuf_map_writer *writer) {
   csf_free(&writer->budget.allocator, writer->partition_sizes, (size_t)writer->n_partitions * sizeof *writer->partition_sizes);
   csf_free(&writer->budget.allocator, writer->checksums, (size_t)writer->n_partitions * sizeof *writer->checksums);
   free_places(writer);
+  if (writer->narrow_children != NULL) {
+    csf_free(&writer->budget.allocator, writer->narrow_children, narrow_size(&writer->schema->root));
+  }
   if (writer->exported.release != NULL) writer->exported.release(&writer->exported);
   csf_schema_release(writer->schema);
   csf_budget_clear(&writer->budget);
@@ -328,20 +357,40 @@ static enum colshuf_status die(struct colshuf_map_writer *writer, enum colshuf_s
   return status;
 }
 
+/*
+ * The batch with its columns cut to its rows: of a slice of a large batch, only its own rows are looked at from here on.
+ * *narrow refers to columns of the writer and to the batch's buffers.
+ */
+static void narrow_batch(struct colshuf_map_writer *writer, const struct ArrowArray *batch, struct ArrowArray *narrow) {
+  *narrow = *batch;
+  narrow->offset = 0;
+  narrow->null_count = 0;
+  narrow->children = writer->narrow_children;
+  for (int64_t i = 0; i < batch->n_children; i++) {
+    struct ArrowArray *column = writer->narrow_children[i];
+    *column = *batch->children[i];
+    if (column->length != batch->length && column->null_count > 0) column->null_count = -1;
+    column->offset += batch->offset;
+    column->length = batch->length;
+  }
+}
+
 static enum colshuf_status check_batch(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
-                                       struct colshuf_error *err) {
+                                       struct ArrowArray *narrow, struct colshuf_error *err) {
   const struct csf_field *root = &writer->schema->root;
   if (batch == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "a batch is NULL");
   CSF_TRY(csf_array_import_check(root, batch, err));
-  CSF_TRY(csf_array_validate(root, batch, NULL, CSF_VALIDATE_MEMORY, err));
-  return csf_map_check_ids(writer, batch, err);
+  narrow_batch(writer, batch, narrow);
+  CSF_TRY(csf_array_validate(root, narrow, NULL, CSF_VALIDATE_MEMORY, err));
+  return csf_map_check_ids(writer, narrow, err);
 }
 
 static enum colshuf_status write_batch(struct colshuf_map_writer *writer, const struct ArrowArray *batch,
                                        struct colshuf_error *err) {
-  CSF_TRY(check_batch(writer, batch, err));
+  struct ArrowArray narrow;
+  CSF_TRY(check_batch(writer, batch, &narrow, err));
   writer->busy = true;
-  enum colshuf_status status = batch->length == 0 ? COLSHUF_OK : csf_map_route(writer, batch, err);
+  enum colshuf_status status = batch->length == 0 ? COLSHUF_OK : csf_map_route(writer, &narrow, err);
   if (status != COLSHUF_OK) die(writer, status, err);
   writer->busy = false;
   if (status != COLSHUF_OK) return status;

@@ -73,6 +73,7 @@ struct colshuf_map_writer {
   char **spill_directories;
   int32_t n_spill_directories;
 
+  struct ArrowArray **narrow_children; /* the columns of a batch, cut to its rows */
   struct csf_pool pool;
   struct csf_buffer chunks;     /* struct csf_chunk */
   int64_t buffered_rows;        /* in chunks */

@@ -352,7 +352,7 @@ static void a_spill_file_cut_short_is_found_at_the_merge(void) {
     REQUIRE(stat(path, &found) == 0);
     REQUIRE(truncate(path, whole ? 0 : found.st_size - 1) == 0);
     CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_CORRUPT);
-    CHECK_CONTAINS(err.message, "colshuf-tmp");
+    CHECK(strstr(err.message, "colshuf-tmp") != NULL || strstr(err.message, "spill file was changed") != NULL);
     CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_CORRUPT);
     CHECK_CONTAINS(err.message, "dead");
     colshuf_map_writer_free(writer);
