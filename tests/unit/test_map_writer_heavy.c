@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes beyond 2^31, a string of 1 GiB, a thousand columns: gigabytes of memory or disk, so only in the full tier. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/shuffle.h"
+
+static char output[512];
+
+static struct colshuf_map_writer_options options_for(const struct colshuf_partitioner_options *partitioner, uint64_t limit) {
+  snprintf(output, sizeof output, "%s/out", test_directory());
+  struct colshuf_map_writer_options options = {.partitioner = *partitioner, .memory_limit = limit, .output = output};
+  return options;
+}
+
+/* A batch of one column of longs and one of strings, in plain memory. */
+struct table {
+  struct ArrowArray batch, longs, texts;
+  struct ArrowArray *children[2];
+  const void *batch_buffers[1], *long_buffers[2], *text_buffers[3];
+};
+
+static void ignore_release(struct ArrowArray *array) {
+  array->release = NULL;
+}
+
+static void make_table(struct table *table, int64_t n_rows, int64_t *longs, int32_t *offsets, char *texts) {
+  *table = (struct table){.long_buffers = {NULL, longs}, .text_buffers = {NULL, offsets, texts}};
+  table->longs = (struct ArrowArray){.length = n_rows, .n_buffers = 2, .buffers = table->long_buffers, .release = ignore_release};
+  table->texts = (struct ArrowArray){.length = n_rows, .n_buffers = 3, .buffers = table->text_buffers, .release = ignore_release};
+  table->children[0] = &table->longs;
+  table->children[1] = &table->texts;
+  table->batch = (struct ArrowArray){.length = n_rows, .n_buffers = 1, .buffers = table->batch_buffers, .n_children = 2,
+                                     .children = table->children, .release = ignore_release};
+}
+
+static struct colshuf_map_writer *new_writer(const struct colshuf_map_writer_options *options) {
+  struct colshuf_error err;
+  struct colshuf_map_writer *writer;
+  struct ArrowSchema exported;
+  struct csf_schema *schema = test_schema("n: int64 not null, t: utf8 not null");
+  REQUIRE_OK(csf_field_export(&schema->root, NULL, &exported, &err));
+  REQUIRE_OK(colshuf_map_writer_new(&exported, options, &writer, &err));
+  exported.release(&exported);
+  csf_schema_release(schema);
+  return writer;
+}
+
+/* Rows, the sum of the longs, and the bytes of strings of one partition, read as a stream. */
+struct totals {
+  int64_t rows;
+  uint64_t sum, text_bytes;
+};
+
+static struct totals read_partition(int32_t partition) {
+  struct colshuf_error err;
+  struct ArrowArrayStream stream;
+  struct totals totals = {0};
+  char path[600];
+  snprintf(path, sizeof path, "%s.data", output);
+  struct colshuf_source source = {.data_path = path, .first_partition = partition, .end_partition = partition + 1};
+  struct colshuf_read_options options = {.trust = COLSHUF_TRUSTED_LOCAL, .verify_checksums = 1};
+  REQUIRE_OK(colshuf_read(&source, 1, &options, NULL, &stream, &err));
+  for (;;) {
+    struct ArrowArray batch;
+    int code = stream.get_next(&stream, &batch);
+    if (code != 0) test_fail(__FILE__, __LINE__, "%s", stream.get_last_error(&stream));
+    if (code != 0 || batch.release == NULL) break;
+    const struct ArrowArray *longs = batch.children[0], *texts = batch.children[1];
+    for (int64_t i = 0; i < batch.length; i++) totals.sum += ((const uint64_t *)longs->buffers[1])[longs->offset + i];
+    const int32_t *offsets = (const int32_t *)texts->buffers[1] + texts->offset;
+    totals.text_bytes += (uint64_t)(offsets[batch.length] - offsets[0]);
+    totals.rows += batch.length;
+    batch.release(&batch);
+  }
+  stream.release(&stream);
+  return totals;
+}
+
+static void one_partition_may_have_more_than_two_gibibytes(void) {
+  enum { ROWS = 1 << 14, TEXT = 1000, BATCHES = 160 };
+  static int64_t longs[ROWS];
+  static int32_t offsets[ROWS + 1];
+  char *texts = malloc((size_t)ROWS * TEXT);
+  REQUIRE(texts != NULL);
+  struct test_random random = {1};
+  for (size_t i = 0; i < (size_t)ROWS * TEXT; i += 8) {
+    uint64_t word = test_random_next(&random) & 0x7f7f7f7f7f7f7f7f;
+    memcpy(texts + i, &word, 8);
+  }
+  for (int i = 0; i <= ROWS; i++) offsets[i] = i * TEXT;
+  struct colshuf_partitioner_options single = {.kind = COLSHUF_PARTITION_SINGLE, .n_partitions = 1};
+  struct colshuf_map_writer_options options = options_for(&single, (uint64_t)64 << 20);
+  options.encoder.codec = COLSHUF_NONE;
+  struct colshuf_map_writer *writer = new_writer(&options);
+  struct colshuf_error err;
+  uint64_t sum = 0, sizes[1];
+  for (int64_t batch = 0; batch < BATCHES; batch++) {
+    struct table table;
+    for (int64_t i = 0; i < ROWS; i++) sum += (uint64_t)(longs[i] = batch * ROWS + i);
+    make_table(&table, ROWS, longs, offsets, texts);
+    REQUIRE_OK(colshuf_map_writer_write(writer, &table.batch, &err));
+  }
+  REQUIRE_OK(colshuf_map_writer_commit(writer, sizes, &err));
+  struct colshuf_map_metrics metrics;
+  colshuf_map_writer_metrics(writer, &metrics);
+  colshuf_map_writer_free(writer);
+  free(texts);
+  CHECK(metrics.peak_memory <= options.memory_limit);
+  CHECK(metrics.spilled_bytes > (uint64_t)INT32_MAX);
+  CHECK(sizes[0] > (uint64_t)INT32_MAX);
+  struct totals totals = read_partition(0);
+  CHECK_INT(totals.rows, (int64_t)ROWS * BATCHES);
+  CHECK_INT(totals.sum, sum);
+  CHECK_INT(totals.text_bytes, (uint64_t)ROWS * BATCHES * TEXT);
+}
+
+static void a_string_of_a_gibibyte_goes_through_a_small_limit(void) {
+  enum { SIZE = 1 << 30 };
+  char *text = malloc(SIZE);
+  REQUIRE(text != NULL);
+  memset(text, 'x', SIZE);
+  int64_t longs[3] = {1, 2, 3};
+  int32_t offsets[4] = {0, 5, 5 + SIZE - 10, SIZE};
+  struct table table;
+  make_table(&table, 3, longs, offsets, text);
+  struct colshuf_partitioner_options single = {.kind = COLSHUF_PARTITION_SINGLE, .n_partitions = 1};
+  struct colshuf_map_writer_options options = options_for(&single, (uint64_t)16 << 20);
+  struct colshuf_map_writer *writer = new_writer(&options);
+  struct colshuf_error err;
+  REQUIRE_OK(colshuf_map_writer_write(writer, &table.batch, &err));
+  REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
+  colshuf_map_writer_free(writer);
+  free(text);
+  struct totals totals = read_partition(0);
+  CHECK_INT(totals.rows, 3);
+  CHECK_INT(totals.sum, 6);
+  CHECK_INT(totals.text_bytes, SIZE);
+}
+
+static void a_thousand_columns_come_back(void) {
+  struct test_random random = {5};
+  struct test_input input;
+  struct colshuf_map_metrics metrics;
+  struct colshuf_error err;
+  struct test_schema_options wide = {.n_columns = 1000, .max_depth = -1, .no_dictionaries = true, .plain_names = true};
+  struct test_array_options arrays = {.rows = 1500, .null_percent = 10};
+  struct colshuf_partitioner_options robin = {.kind = COLSHUF_PARTITION_ROUND_ROBIN, .n_partitions = 30};
+  test_input_open(&input, test_random_schema(&random, &wide), &robin, &random, 6, &arrays);
+  struct colshuf_map_writer_options options = options_for(&robin, (uint64_t)16 << 20);
+  options.allocator = test_heap;
+  options.encoder.compat = COLSHUF_COMPAT_ARROW;
+  REQUIRE_OK(test_shuffle(&input, &options, &metrics, &err));
+  test_check_output(&input, output, COLSHUF_CHECKSUM_ADLER32, NULL);
+  CHECK(metrics.spills > 2);
+  CHECK(metrics.peak_memory <= options.memory_limit);
+  test_input_close(&input);
+}
+
+static const struct test_case tests[] = {
+    TEST(one_partition_may_have_more_than_two_gibibytes),
+    TEST(a_string_of_a_gibibyte_goes_through_a_small_limit),
+    TEST(a_thousand_columns_come_back),
+};
+TEST_MAIN(tests)
