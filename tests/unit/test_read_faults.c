@@ -349,7 +349,50 @@ static void every_failing_system_call_is_told_and_interrupted_ones_are_not(void)
   csf_schema_release(schema);
 }
 
+/* Metadata decides which bytes of a large plain block are read: what it says wrongly must not lead anywhere else. */
+static void damaged_metadata_of_a_block_read_in_part_is_told_or_harmless(void) {
+  static struct test_written written;
+  static struct test_reading reading;
+  struct test_random random = {51};
+  struct csf_schema *schema = test_schema("a: int64, s: utf8, v: utf8_view, l: list<int32>, b: int64");
+  test_write_plain(&output, &written, schema, 2, 3000);
+  test_output_clear(&output);
+  test_output_init(&output);
+  for (int i = 0; i < 2; i++) test_output_add(&output, &schema->root, &written.batches[i], 0, 3000, COLSHUF_NONE);
+  test_output_end_partition(&output);
+  const char *path = test_output_write(&output, "out", COLSHUF_CHECKSUM_NONE);
+  int32_t columns[] = {1, 2, 4};
+  struct colshuf_read_options options = {.columns = columns, .n_columns = 3};
+  struct colshuf_source source = {.data_path = path};
+  int told = 0;
+  for (int i = 0; i < 400; i++) {
+    size_t offset = (size_t)output.blocks[1] + test_random_below(&random, 2000);
+    uint8_t mask = (uint8_t)(1u << test_random_below(&random, 8));
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file != NULL);
+    fseek(file, (long)offset, SEEK_SET);
+    fputc(output.data.data[offset] ^ mask, file);
+    fflush(file);
+    test_read_all(&source, 1, &options, &reading);
+    told += reading.status != COLSHUF_OK;
+    if (reading.status != COLSHUF_OK) CHECK_CONTAINS(reading.message, "block 1");
+    test_reading_clear(&reading);
+    fseek(file, (long)offset, SEEK_SET);
+    fputc(output.data.data[offset], file);
+    fclose(file);
+  }
+  CHECK(told > 50);
+  test_read_all(&source, 1, &options, &reading);
+  CHECK_STRING(reading.message, "");
+  test_check_read(&reading, &written, 0, 2, columns);
+  test_reading_clear(&reading);
+  test_written_clear(&written);
+  test_output_clear(&output);
+  csf_schema_release(schema);
+}
+
 static const struct test_case tests[] = {
+    TEST(damaged_metadata_of_a_block_read_in_part_is_told_or_harmless),
     TEST(every_failing_system_call_is_told_and_interrupted_ones_are_not),
     TEST(every_truncation_is_told_and_earlier_rows_are_delivered),
     TEST(a_file_shorter_than_its_index_gives_the_partitions_it_has),

@@ -79,6 +79,12 @@ static void a_good_output_has_no_fault(void) {
   }
 }
 
+static int see_nothing(void *ctx, const struct colshuf_block_info *info) {
+  (void)ctx;
+  CHECK(info->status != COLSHUF_OK || info->schema != NULL);
+  return 0;
+}
+
 /* The checksum decides about the partition; the block is named where its structure tells, and then it is the right one. */
 static void every_flipped_bit_is_found_in_its_partition(void) {
   static struct told told;
@@ -95,6 +101,8 @@ static void every_flipped_bit_is_found_in_its_partition(void) {
       while (output.blocks[block] > offset) block--;
       change_byte(path, offset, mask);
       verify(path, &told);
+      struct colshuf_error err = {0};
+      REQUIRE_OK(colshuf_inspect(path, NULL, i % 2, see_nothing, NULL, &err));
       change_byte(path, offset, mask);
       CHECK(told.n > 0);
       for (int f = 0; f < told.n; f++) {
