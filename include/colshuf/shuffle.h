@@ -133,7 +133,8 @@ struct colshuf_read_options {
   int32_t n_columns;         /* with columns set, 0 means no columns: batches that have only a length */
   int64_t target_rows;       /* small blocks are joined to at least this many rows; 0 = default [8192]; 1 = every block by itself */
   uint64_t memory_limit;     /* bytes held at a time, read-ahead included, batches handed out not; 0 = default [64 MiB]. A block above it
-                                is LIMIT, but not above the default: then it is held alone */
+                                is LIMIT, but not above the default: then it is held alone. So is a batch whose dictionaries unpack
+                                to more than twice this and limits.max_decompressed_size together */
   int keep_dictionaries;     /* 0 = dictionary columns are unpacked; else they stay where the first block has them */
   int verify_checksums;      /* compare each partition with the checksum file where there is one */
   int skip_corrupt;          /* leave corrupt blocks out, count them, go on; behind a header that is corrupt, with the next partition */

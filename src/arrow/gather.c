@@ -3,8 +3,15 @@
 
 #include <inttypes.h>
 
+static enum colshuf_status check_left(struct csf_gather *g, uint64_t size) {
+  if (size <= g->left) return COLSHUF_OK;
+  return csf_fail(g->err, COLSHUF_LIMIT, "unpacking needs %" PRIu64 " bytes more, %" PRIu64 " are left of the limit", size, g->left);
+}
+
 enum colshuf_status csf_gather_buffer(struct csf_gather *g, struct ArrowArray *out, int32_t index, int64_t size, void *bytes) {
   void *place = NULL;
+  CSF_TRY(check_left(g, (uint64_t)size));
+  if (g->left != UINT64_MAX) g->left -= (uint64_t)size;
   if (size > 0) CSF_TRY(csf_slab_alloc(g->slab, (size_t)size, &place, g->err));
   out->buffers[index] = place;
   memcpy(bytes, &place, sizeof place);
@@ -15,6 +22,7 @@ enum colshuf_status csf_gather_scratch(struct csf_gather *g, int64_t n, size_t i
   size_t size;
   void *place = NULL;
   if (csf_multiply_overflow((size_t)n, item_size, &size)) return csf_fail_memory(g->err, SIZE_MAX);
+  CSF_TRY(check_left(g, size)); /* given back soon, so that it does not count for good */
   if (size > 0) {
     place = csf_alloc(&g->allocator, size);
     if (place == NULL) return csf_fail_memory(g->err, size);
@@ -137,7 +145,7 @@ enum colshuf_status csf_gather_field(struct csf_gather *g, const struct csf_fiel
 enum colshuf_status csf_array_gather(const struct csf_field *field, const struct csf_piece *pieces, int64_t n_pieces,
                                      const struct colshuf_allocator *allocator, struct ArrowArray *out,
                                      struct colshuf_error *err) {
-  struct csf_gather g = {.allocator = csf_allocator(allocator), .err = err};
+  struct csf_gather g = {.allocator = csf_allocator(allocator), .left = UINT64_MAX, .err = err};
   struct ArrowArray result;
   uint8_t *body;
   CSF_TRY(csf_array_new(allocator, field, true, 0, &result, &body, &g.slab, err));
@@ -172,7 +180,7 @@ enum colshuf_status csf_array_concat(const struct csf_field *field, const struct
                                      const int64_t *starts, const int64_t *lengths, int64_t n_arrays,
                                      const struct colshuf_allocator *allocator, struct ArrowArray *out,
                                      struct colshuf_error *err) {
-  struct csf_gather g = {.allocator = csf_allocator(allocator), .err = err};
+  struct csf_gather g = {.allocator = csf_allocator(allocator), .left = UINT64_MAX, .err = err};
   struct csf_piece *pieces;
   CSF_TRY(csf_gather_scratch(&g, n_arrays, sizeof *pieces, &pieces));
   for (int64_t i = 0; i < n_arrays; i++) {

@@ -37,6 +37,7 @@ bool csf_field_unpack(struct csf_arena *arena, const struct csf_field *field, st
 struct csf_gather {
   struct colshuf_allocator allocator;
   struct csf_slab *slab;
+  uint64_t left; /* bytes that may still be made: a few dictionary indices can mean any amount. UINT64_MAX = whatever memory there is */
   struct colshuf_error *err;
 };
 

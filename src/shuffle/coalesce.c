@@ -138,7 +138,7 @@ static void move_columns(struct csf_waiting *waiting, size_t n, struct ArrowArra
 /* One batch of the first n blocks. */
 static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct ArrowArray *out, struct colshuf_error *err) {
   const struct csf_read_schema *schema = waiting->schema;
-  struct csf_gather g = {.allocator = waiting->allocator, .err = err};
+  struct csf_gather g = {.allocator = waiting->allocator, .left = waiting->max_made, .err = err};
   struct ArrowArray made;
   uint8_t *body;
   CSF_TRY(csf_array_new_shaped(&waiting->allocator, schema->shape, 0, &made, &body, &g.slab, err));

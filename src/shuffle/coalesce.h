@@ -21,6 +21,7 @@ struct csf_waiting {
   size_t capacity;
   int64_t n_rows;
   uint64_t n_bytes; /* about what the batches hold */
+  uint64_t max_made; /* bytes of one batch handed out, as far as they are copied */
 };
 
 /* Takes batch and a reference of fit over; on failure (NO_MEMORY) both stay the caller's. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "block/decoder.h"
+#include "ipc/limits.h"
 #include "shuffle/clock.h"
 #include "shuffle/reader.h"
 
@@ -31,11 +32,14 @@ static void free_reader(struct csf_reader *r) {
   csf_free(&allocator, r, sizeof *r);
 }
 
+/* One block is let through whatever the limit is: nothing to hand out would be taken for the end. */
+static bool is_enough(const struct csf_reader *r, int64_t n_rows) {
+  return r->waiting.n > 0 && (r->waiting.n_rows >= n_rows || r->waiting.n_bytes >= r->memory_limit / 4);
+}
+
 /* Reads until enough waits to be handed out. A failure waits as well, behind the rows that came before it. */
 static void read_blocks(struct csf_reader *r, int64_t n_rows) {
-  while (!r->ended && r->failed == COLSHUF_OK && r->waiting.n_rows < n_rows && r->waiting.n_bytes < r->memory_limit / 4) {
-    r->failed = csf_reader_read_block(r, &r->common.err);
-  }
+  while (!r->ended && r->failed == COLSHUF_OK && !is_enough(r, n_rows)) r->failed = csf_reader_read_block(r, &r->common.err);
 }
 
 /* Without any block the stream has no columns. */
@@ -148,6 +152,13 @@ static enum colshuf_status expect_schema(struct csf_reader *r, struct colshuf_er
   return status;
 }
 
+/* Room for all that can wait, and for unpacking it to as much again as a block may be: dictionaries can mean any amount. */
+static uint64_t most_made(const struct csf_reader *r) {
+  uint64_t most, block = csf_limit_decompressed_size(&r->options.limits);
+  if (csf_add_overflow(block, r->memory_limit, &most) || csf_multiply_overflow(most, UINT64_C(2), &most)) return UINT64_MAX;
+  return most;
+}
+
 static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources,
                                  struct colshuf_error *err) {
   struct colshuf_block_decoder_options decoder = {
@@ -160,6 +171,7 @@ static enum colshuf_status build(struct csf_reader *r, const struct colshuf_sour
   CSF_TRY(expect_schema(r, err));
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));
   r->waiting.allocator = csf_block_decoder_allocator(r->decoder);
+  r->waiting.max_made = most_made(r);
   csf_plain_reader_init(&r->plain, &r->waiting.allocator, (struct csf_column_set){0});
   CSF_TRY(project(r, err));
   /* Which block spoiled the checksum of a partition is known in time only when blocks are decoded one by one. */
@@ -208,7 +220,7 @@ enum colshuf_status colshuf_read(const struct colshuf_source *sources, int32_t n
   struct csf_reader *r;
   enum colshuf_status status = open_reader(sources, n_sources, options != NULL ? options : &defaults, metrics, &r, err);
   if (status != COLSHUF_OK) {
-    release_inputs(sources, 0, n_sources);
+    if (sources != NULL) release_inputs(sources, 0, n_sources);
     return status;
   }
   *out = (struct ArrowArrayStream){.get_schema = get_schema,
