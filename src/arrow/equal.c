@@ -7,10 +7,10 @@ struct sides {
   const struct csf_field *field;
   const struct ArrowArray *a, *b;
   int64_t a_at, b_at; /* places in the buffers */
+  int64_t *left;      /* steps that may still be taken */
 };
 
-static bool equal_rows(const struct csf_field *field, const struct ArrowArray *a, int64_t a_at, const struct ArrowArray *b,
-                       int64_t b_at, int64_t n);
+static bool equal_rows(const struct sides *s, int64_t n);
 
 static bool equal_bits(const struct sides *s, int64_t n) {
   const uint8_t *a = s->a->buffers[1], *b = s->b->buffers[1];
@@ -71,7 +71,7 @@ static int64_t list_at(const struct csf_field *field, const struct ArrowArray *a
 
 static bool equal_child(const struct sides *s, int32_t c, int64_t a_row, int64_t b_row, int64_t n) {
   const struct ArrowArray *a = s->a->children[c], *b = s->b->children[c];
-  return equal_rows(&s->field->children[c], a, a->offset + a_row, b, b->offset + b_row, n);
+  return equal_rows(&(struct sides){&s->field->children[c], a, b, a->offset + a_row, b->offset + b_row, s->left}, n);
 }
 
 static bool equal_lists(const struct sides *s, int64_t n) {
@@ -133,7 +133,8 @@ static bool equal_indices(const struct sides *s, int64_t n) {
     int64_t a_index = csf_index_at(s->a->buffers[1], s->field->type, s->a_at + i);
     int64_t b_index = csf_index_at(s->b->buffers[1], s->field->type, s->b_at + i);
     if (a == b && a_index == b_index) continue;
-    if (!equal_rows(s->field->dictionary, a, a->offset + a_index, b, b->offset + b_index, 1)) return false;
+    struct sides values = {s->field->dictionary, a, b, a->offset + a_index, b->offset + b_index, s->left};
+    if (!equal_rows(&values, 1)) return false;
   }
   return true;
 }
@@ -179,24 +180,66 @@ static bool null_at(const struct csf_field *field, const struct ArrowArray *arra
   return null_at(field->dictionary, values, csf_array_validity(field->dictionary, values), place);
 }
 
-static bool equal_rows(const struct csf_field *field, const struct ArrowArray *a, int64_t a_at, const struct ArrowArray *b,
-                       int64_t b_at, int64_t n) {
+/* Whether rows of this field take bytes. Those of the others may be any number at no cost, to say and to compare. */
+static bool has_bytes(const struct csf_field *field) {
+  switch (field->layout) {
+    case CSF_LAYOUT_NULL:
+    case CSF_LAYOUT_STRUCT:
+    case CSF_LAYOUT_FIXED_LIST:
+    case CSF_LAYOUT_RUN_END:
+      return false;
+    default:
+      return field->layout != CSF_LAYOUT_FIXED || field->width > 0;
+  }
+}
+
+static bool take_steps(const struct sides *s, int64_t n) {
+  *s->left -= 1 + (has_bytes(s->field) ? n : 0);
+  return *s->left >= 0;
+}
+
+/* Rows from i on up to the next null; -1 where only one side is null before that. */
+static int64_t rows_to_null(const struct sides *s, const uint8_t *a_valid, const uint8_t *b_valid, int64_t i, int64_t n) {
+  for (int64_t run = 0; i + run < n; run++) {
+    bool a_null = null_at(s->field, s->a, a_valid, s->a_at + i + run);
+    if (a_null != null_at(s->field, s->b, b_valid, s->b_at + i + run)) return -1;
+    if (a_null) return run;
+  }
+  return n - i;
+}
+
+static bool equal_rows(const struct sides *s, int64_t n) {
   if (n == 0) return true;
-  const uint8_t *a_valid = csf_array_validity(field, a), *b_valid = csf_array_validity(field, b);
-  bool may_be_null = a_valid != NULL || b_valid != NULL || field->dictionary != NULL;
-  if (!may_be_null) return equal_valid(&(struct sides){field, a, b, a_at, b_at}, n);
-  for (int64_t i = 0, run; i < n; i += run + 1) {
-    for (run = 0; i + run < n; run++) { /* rows up to the next null, and that one */
-      bool a_null = null_at(field, a, a_valid, a_at + i + run);
-      if (a_null != null_at(field, b, b_valid, b_at + i + run)) return false;
-      if (a_null) break;
-    }
-    if (run > 0 && !equal_valid(&(struct sides){field, a, b, a_at + i, b_at + i}, run)) return false;
+  if (!take_steps(s, n)) return false;
+  const uint8_t *a_valid = csf_array_validity(s->field, s->a), *b_valid = csf_array_validity(s->field, s->b);
+  bool may_be_null = a_valid != NULL || b_valid != NULL || s->field->dictionary != NULL;
+  if (!may_be_null) return equal_valid(s, n);
+  for (int64_t i = 0, run; i < n; i += run + 1) { /* rows up to the next null, and that one */
+    run = rows_to_null(s, a_valid, b_valid, i, n);
+    if (run < 0) return false;
+    if (run > 0 && !equal_valid(&(struct sides){s->field, s->a, s->b, s->a_at + i, s->b_at + i, s->left}, run)) return false;
   }
   return true;
 }
 
+static bool equal_within(const struct csf_field *field, const struct ArrowArray *a, int64_t a_start, const struct ArrowArray *b,
+                         int64_t b_start, int64_t n, int64_t steps) {
+  return equal_rows(&(struct sides){field, a, b, a->offset + a_start, b->offset + b_start, &steps}, n);
+}
+
 bool csf_array_equal(const struct csf_field *field, const struct ArrowArray *a, int64_t a_start, const struct ArrowArray *b,
                      int64_t b_start, int64_t n) {
-  return equal_rows(field, a, a->offset + a_start, b, b->offset + b_start, n);
+  return equal_within(field, a, a_start, b, b_start, n, INT64_MAX);
+}
+
+/* What comparing everything once takes, about. */
+static int64_t count_steps(const struct csf_field *field, const struct ArrowArray *array) {
+  int64_t steps = 2 + (has_bytes(field) ? 2 * array->length : 0);
+  for (int32_t c = 0; c < field->n_children; c++) steps += count_steps(&field->children[c], array->children[c]);
+  return field->dictionary == NULL ? steps : steps + count_steps(field->dictionary, array->dictionary);
+}
+
+bool csf_array_found_equal(const struct csf_field *field, const struct ArrowArray *a, int64_t a_start, const struct ArrowArray *b,
+                           int64_t b_start, int64_t n) {
+  return equal_within(field, a, a_start, b, b_start, n, count_steps(field, a) + count_steps(field, b));
 }

@@ -25,7 +25,7 @@ static bool same_values(const struct csf_piece *a, const struct csf_piece *b) {
   if (a->array == b->array) return a->rows == NULL && b->rows == NULL && a->start == b->start && a->length == b->length;
   return a->length == b->length && a->rows == NULL && b->rows == NULL &&
          csf_field_equal(a->field, b->field, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) &&
-         csf_array_equal(a->field, a->array, a->start, b->array, b->start, a->length);
+         csf_array_found_equal(a->field, a->array, a->start, b->array, b->start, a->length);
 }
 
 /* Blocks of one writer often carry the same dictionary: it is looked for among the last few, in vain at little cost. */
@@ -103,15 +103,22 @@ static uint64_t hash_bytes(const uint8_t *bytes, int64_t size) {
   return hash ^ (hash >> 32);
 }
 
+/*
+ * Values may have been chosen to share a hash. One that meets too many others is not sought further: it then stands twice, which costs
+ * a place and not the time of them all.
+ */
+enum { MOST_PROBES = 128 };
+
 /* The index of a value; *is_new: it is the next. */
 static int64_t find_value(struct value_table *table, const uint8_t *bytes, int64_t size, bool *is_new) {
   uint64_t hash = hash_bytes(bytes, size), at = hash & table->mask;
-  for (; table->entries[at].bytes != NULL; at = (at + 1) & table->mask) {
+  int probes = 0;
+  for (; table->entries[at].bytes != NULL && probes < MOST_PROBES; at = (at + 1) & table->mask, probes++) {
     const struct entry *entry = &table->entries[at];
     if (entry->hash == hash && entry->size == size && memcmp(entry->bytes, bytes, (size_t)size) == 0) return entry->index;
   }
   *is_new = true;
-  table->entries[at] = (struct entry){bytes, size, hash, table->n};
+  if (probes < MOST_PROBES) table->entries[at] = (struct entry){bytes, size, hash, table->n};
   return table->n++;
 }
 
@@ -218,7 +225,9 @@ static enum colshuf_status write_indices(struct csf_gather *g, const struct csf_
     return csf_gather_limit(g, field, "more dictionary values than its indices can count: join fewer rows, or unpack");
   }
   uint8_t *data;
-  CSF_TRY(csf_gather_buffer(g, out, 1, pieces.n_rows * field->width, &data));
+  int64_t size;
+  if (csf_multiply_overflow(pieces.n_rows, field->width, &size)) return csf_fail_memory(g->err, SIZE_MAX);
+  CSF_TRY(csf_gather_buffer(g, out, 1, size, &data));
   for (int64_t p = 0; p < pieces.n; p++) {
     const struct csf_piece *piece = &pieces.items[p];
     if (piece->field->dictionary != NULL) move_indices(all, piece, all->of_piece[p], field->width, data);

@@ -209,7 +209,7 @@ static enum colshuf_status add_dictionary(struct csf_dictionaries_joined *joined
   }
   int64_t known = dictionary->values.length;
   int64_t same = values->length < known ? values->length : known;
-  if (csf_array_equal(field, &dictionary->values, 0, values, 0, same)) {
+  if (csf_array_found_equal(field, &dictionary->values, 0, values, 0, same)) {
     if (values->length == same) return COLSHUF_OK;
     return append_values(dictionary, &joined->allocator, values, same, values->length - same, err);
   }
