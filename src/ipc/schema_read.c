@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schema tables to csf_schema. The verifier has bounded depth and sharing; what is left to bound is memory: a field costs far
- * more here than its bytes there, so fields are counted before they are allocated.
+ * more here than its bytes there, and text that is shared there is copied here. So both are counted before they are allocated.
  */
 #include <inttypes.h>
 
@@ -13,19 +13,32 @@ struct schema_reader {
   struct csf_arena *arena;
   uint32_t fields_left;
   uint32_t max_fields;
+  uint64_t text_left; /* bytes of names and metadata */
+  uint64_t max_text;
   struct colshuf_error *err;
 };
+
+/* Strings may be shared by many fields there; here each has its copy. */
+static enum colshuf_status count_text(struct schema_reader *r, size_t size) {
+  if (size > r->text_left) {
+    return csf_fail(r->err, COLSHUF_LIMIT, "names and metadata of more than %" PRIu64 " bytes (limits.max_metadata_size)", r->max_text);
+  }
+  r->text_left -= size;
+  return COLSHUF_OK;
+}
 
 /* Strings become C strings, which cannot hold a zero byte: cutting one there would silently rename a column. */
 static enum colshuf_status read_text(struct schema_reader *r, struct csf_span text, const char *what, const char **out) {
   if (text.size > 0 && memchr(text.data, 0, text.size) != NULL) {
     return csf_fail(r->err, COLSHUF_UNSUPPORTED, "%s of %zu bytes holds a zero byte", what, text.size);
   }
+  CSF_TRY(count_text(r, text.size));
   *out = csf_arena_string(r->arena, (const char *)text.data, text.size);
   return *out == NULL ? csf_fail_memory(r->err, text.size + 1) : COLSHUF_OK;
 }
 
 static enum colshuf_status read_bytes(struct schema_reader *r, struct csf_span source, struct csf_span *out) {
+  CSF_TRY(count_text(r, source.size));
   char *copy = csf_arena_string(r->arena, (const char *)source.data, source.size);
   if (copy == NULL) return csf_fail_memory(r->err, source.size + 1);
   *out = (struct csf_span){(const uint8_t *)copy, source.size};
@@ -256,7 +269,8 @@ static enum colshuf_status read_schema(struct csf_fb_table table, const struct c
                                        struct colshuf_error *err) {
   int16_t endianness = csf_fb_i16(table, CSF_SCHEMA_ENDIANNESS, 0);
   if (endianness != 0) return csf_fail(err, COLSHUF_UNSUPPORTED, "endianness %d, only little-endian (0) is read", endianness);
-  struct schema_reader reader = {&schema->arena, limits->max_fields, limits->max_fields, err};
+  struct schema_reader reader = {.arena = &schema->arena, .fields_left = limits->max_fields, .max_fields = limits->max_fields,
+                                 .text_left = limits->max_metadata_size, .max_text = limits->max_metadata_size, .err = err};
   CSF_TRY(read_fields(&reader, csf_fb_elements(table, CSF_SCHEMA_FIELDS), &schema->root));
   CSF_TRY(read_metadata(&reader, csf_fb_elements(table, CSF_SCHEMA_METADATA), &schema->root));
   enum colshuf_status status = csf_schema_finish(schema, limits, err);
