@@ -111,7 +111,7 @@ static enum colshuf_status store_body(const struct chunk *chunk, struct csf_span
     return csf_fail(err, COLSHUF_CORRUPT, "the Snappy chunk at offset %zu stores %zu bytes, at most %d are allowed",
                     chunk->offset, data.size, CHUNK_DATA_MAX);
   }
-  CSF_TRY(csf_target_reserve(target, data.size, err));
+  CSF_TRY(csf_target_reserve(target, data.size > 0 ? data.size : 1, err)); /* here, too */
   if (data.size > 0) memcpy(target->data + target->size, data.data, data.size);
   *made = data.size;
   return COLSHUF_OK;
