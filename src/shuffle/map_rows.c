@@ -52,7 +52,9 @@ static enum colshuf_status prepare(struct colshuf_map_writer *writer, struct col
                                                   .compat = COLSHUF_COMPAT_ARROW,
                                                   .offsets = COLSHUF_OFFSETS_PLAIN,
                                                   .dictionary = COLSHUF_DICTIONARY_OFF};
-  struct colshuf_block_decoder_options decoding = {.allocator = writer->budget.allocator, .pool_size = UINT64_MAX};
+  /* Trusted: what the writer took without looking (text that is no UTF-8) it must take again. */
+  struct colshuf_block_decoder_options decoding = {
+      .allocator = writer->budget.allocator, .trust = COLSHUF_TRUSTED_LOCAL, .pool_size = UINT64_MAX};
   uint64_t groups = writer->buffered_bytes / writer->sizes.group_bytes + 1;
   if (groups > (uint64_t)writer->n_partitions) groups = (uint64_t)writer->n_partitions;
   writer->group_width = (int32_t)(((uint64_t)writer->n_partitions + groups - 1) / groups);
