@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "field.h"
 #include "input.h"
+#include "json.h"
 #include "options.h"
 #include "report.h"
 #include "table.h"
@@ -15,7 +16,7 @@ struct request {
   struct strings inputs;
   struct selection selection;
   int64_t n_rows; /* -1 = all */
-  bool wide;
+  bool wide, as_json;
 };
 
 /* Rows are gathered to find how wide the columns are; later ones go by what was found, and widen it. */
@@ -57,6 +58,54 @@ static int print_rows(const struct request *r, struct input *input, const struct
   return code;
 }
 
+static void put_json_columns(struct json *json, const struct field *root) {
+  struct text type = {0};
+  json_array(json, "columns");
+  for (int c = 0; c < root->n_children; c++) {
+    text_clear(&type);
+    field_describe(&root->children[c], &type);
+    json_object(json, NULL);
+    json_string(json, "name", root->children[c].name);
+    json_string(json, "type", type.data);
+    json_close(json);
+  }
+  json_close(json);
+  text_free(&type);
+}
+
+static void put_json_row(struct json *json, const struct field *root, const struct ArrowArray *batch, int64_t row, struct text *line) {
+  text_clear(line);
+  text_char(line, '{');
+  for (int c = 0; c < root->n_children; c++) {
+    if (c > 0) text_put(line, ", ");
+    json_quote(line, root->children[c].name, strlen(root->children[c].name));
+    text_put(line, ": ");
+    value_json(&root->children[c], batch->children[c], batch->offset + row, line);
+  }
+  text_char(line, '}');
+  json_raw(json, NULL, line->data);
+}
+
+static int print_json(const struct request *r, struct input *input, const struct field *root) {
+  struct json json;
+  struct text line = {0};
+  int64_t left = r->n_rows < 0 ? INT64_MAX : r->n_rows;
+  int code = GO_ON;
+  json_start(&json, stdout);
+  put_json_columns(&json, root);
+  json_array(&json, "rows");
+  while (code == GO_ON && left > 0 && !ferror(stdout)) {
+    struct ArrowArray batch;
+    code = input_next(input, &batch);
+    if (code != GO_ON || batch.release == NULL) break;
+    for (int64_t row = 0; row < batch.length && left > 0; row++, left--) put_json_row(&json, root, &batch, row, &line);
+    batch.release(&batch);
+  }
+  json_end(&json);
+  text_free(&line);
+  return code;
+}
+
 static int count_rows(const struct request *r, struct input *input) {
   int64_t n = 0;
   int code = GO_ON;
@@ -77,7 +126,9 @@ static int print_table(const struct request *r, struct input *input) {
   struct table table;
   field_init(&root, &input->schema);
   int code;
-  if (root.n_children == 0) {
+  if (r->as_json) {
+    code = print_json(r, input, &root);
+  } else if (root.n_children == 0) {
     code = count_rows(r, input);
   } else {
     table_start(&table, root.n_children, r->wide ? 0 : WIDEST_CELL);
@@ -112,6 +163,7 @@ static int start(const char *command, int argc, char **argv, int64_t n_rows, con
       {"columns", 'c', OPTION_TEXT, "COLS", "these columns only, in this order: a,b", &r.selection.columns, 0, 0},
       {"skip-corrupt", 0, OPTION_FLAG, NULL, "leave corrupt blocks out and go on (exit code 1)", &r.selection.skip_corrupt, 0, 0},
       {"wide", 'w', OPTION_FLAG, NULL, "do not cut long values", &r.wide, 0, 0},
+      {"json", 0, OPTION_FLAG, NULL, "columns and rows as JSON", &r.as_json, 0, 0},
   };
   const struct usage usage = {command, "FILE [options]", description, options, N_ELEMENTS(options)};
   int code = parse_options(&usage, argc, argv, &r.inputs);

@@ -268,7 +268,7 @@ static int compare(struct comparison *comparison) {
   if (whole) return compare_partition(comparison, -1);
   for (int64_t p = 0; p < n[0] && code == GO_ON; p++) {
     code = compare_partition(comparison, p);
-    progress_show("partitions", (uint64_t)p, (uint64_t)n[0]);
+    progress_count("partitions", (uint64_t)p, (uint64_t)n[0]);
   }
   progress_end();
   return code;

@@ -8,7 +8,7 @@
 
 static uint64_t started, shown;
 
-void progress_show(const char *what, uint64_t done, uint64_t whole) {
+static void show(const char *what, uint64_t done, uint64_t whole, const char *(*form)(uint64_t)) {
   static int terminal = -1;
   enum { FIRST_NS = 500000000, STEP_NS = 100000000 };
   if (terminal < 0) terminal = isatty(STDERR_FILENO);
@@ -17,10 +17,18 @@ void progress_show(const char *what, uint64_t done, uint64_t whole) {
   if (started == 0) started = now;
   if (now - started < FIRST_NS || now - shown < STEP_NS) return;
   shown = now;
-  fprintf(stderr, "\r%s: %s", what, size_text(done));
-  if (whole > 0) fprintf(stderr, " of %s (%d%%)", size_text(whole), (int)(100.0 * (double)done / (double)whole));
+  fprintf(stderr, "\r%s: %s", what, form(done));
+  if (whole > 0) fprintf(stderr, " of %s (%d%%)", form(whole), (int)(100.0 * (double)done / (double)whole));
   fputs("\x1b[K", stderr);
   fflush(stderr);
+}
+
+void progress_show(const char *what, uint64_t done, uint64_t whole) {
+  show(what, done, whole, size_text);
+}
+
+void progress_count(const char *what, uint64_t done, uint64_t whole) {
+  show(what, done, whole, count_text);
 }
 
 void progress_end(void) {

@@ -66,12 +66,18 @@ static void check_file(struct checked *file) {
   file->code = status != COLSHUF_OK ? exit_code_of(status) : file->summary.faults > 0 ? EXIT_BAD_DATA : EXIT_WELL;
 }
 
-static void *check_files(void *ctx) {
-  struct work *work = ctx;
+/* What each thread does; the first one also shows how far all are. */
+static void check_files(struct work *work, bool shows) {
   for (int i; (i = atomic_fetch_add(&work->next, 1)) < work->n;) {
     check_file(&work->files[i]);
-    atomic_fetch_add(&work->done, 1);
+    int done = atomic_fetch_add(&work->done, 1) + 1;
+    if (shows) progress_count("files", (uint64_t)done, (uint64_t)work->n);
   }
+  if (shows) progress_end();
+}
+
+static void *run_thread(void *work) {
+  check_files(work, false);
   return NULL;
 }
 
@@ -85,8 +91,8 @@ static void check_all(const struct request *r, struct work *work) {
   int64_t n = count_threads(r);
   pthread_t *threads = need_memory(NULL, (size_t)n * sizeof *threads);
   int64_t started = 0;
-  while (started < n - 1 && pthread_create(&threads[started], NULL, check_files, work) == 0) started++;
-  check_files(work);
+  while (started < n - 1 && pthread_create(&threads[started], NULL, run_thread, work) == 0) started++;
+  check_files(work, true);
   for (int64_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
   free(threads);
 }

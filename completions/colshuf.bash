@@ -19,8 +19,8 @@ _colshuf() {
   case ${COMP_WORDS[1]} in
     write) options="--output --partitions --hash --range --round-robin --single --partition-id --codec --memory-limit --block-size --block-rows --checksum --spill-dir --threads --compat --offsets --layout --no-dictionary --rules --bounds --save-bounds --seed --task-id --sort-first --allow-map-keys --native-index --json --help" ;;
     read) options="--partition --partitions --columns --output --format --compress --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;
-    cat) options="--rows --partition --partitions --columns --skip-corrupt --wide --help" ;;
-    head) options="--rows --partition --partitions --columns --skip-corrupt --wide --help" ;;
+    cat) options="--rows --partition --partitions --columns --skip-corrupt --wide --json --help" ;;
+    head) options="--rows --partition --partitions --columns --skip-corrupt --wide --json --help" ;;
     stats) options="--partition --partitions --columns --json --help" ;;
     convert) options="--output --format --compress --partition --partitions --columns --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;
     extract) options="--partition --partitions --columns --output --format --compress --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;

@@ -80,6 +80,7 @@ _colshuf() {
         '(-c --columns)'{-c,--columns}'[these columns only, in this order\: a,b]:COLS:' \
         '--skip-corrupt[leave corrupt blocks out and go on (exit code 1)]' \
         '(-w --wide)'{-w,--wide}'[do not cut long values]' \
+        '--json[columns and rows as JSON]' \
         '(-h --help)'{-h,--help}'[show this]' \
         '*:file:_files'
       ;;
@@ -91,6 +92,7 @@ _colshuf() {
         '(-c --columns)'{-c,--columns}'[these columns only, in this order\: a,b]:COLS:' \
         '--skip-corrupt[leave corrupt blocks out and go on (exit code 1)]' \
         '(-w --wide)'{-w,--wide}'[do not cut long values]' \
+        '--json[columns and rows as JSON]' \
         '(-h --help)'{-h,--help}'[show this]' \
         '*:file:_files'
       ;;

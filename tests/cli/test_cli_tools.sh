@@ -101,6 +101,10 @@ expect 3 "bench of a missing file" "missing.data"
 run bench neither a.data
 expect 2 "bench of neither"
 
+run head a.data --json
+expect 0 "head --json"
+check "head --json is JSON" is_json
+check "head --json has ten rows" test "$(grep -c '"id": ' out)" = 10
 run cat a.data -n 2
 check "no colours and no progress in files" sh -c '! grep -q "$(printf "\033")" out err'
 finish
