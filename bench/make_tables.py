@@ -87,4 +87,6 @@ def main(folder, quick):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-") or sys.argv[2:] not in ([], ["quick"]):
+        sys.exit("usage: make_tables.py FOLDER [quick]")
     main(sys.argv[1], sys.argv[2:] == ["quick"])
