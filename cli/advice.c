@@ -111,7 +111,7 @@ static bool read_partition(struct sampling *sampling, int32_t partition) {
                                         .end_partition = sampling->inspection->has_index ? partition + 1 : 0};
   const struct colshuf_read_options options = {.target_rows = sampling->rows_large};
   struct ArrowArrayStream stream;
-  struct ArrowSchema schema;
+  struct ArrowSchema schema = {0}; /* stays so where the first block cannot be read */
   struct ArrowArray batch;
   if (colshuf_read(&source, 1, &options, NULL, &stream, &err) != COLSHUF_OK) return false;
   bool well = stream.get_schema(&stream, &schema) == 0;

@@ -90,6 +90,13 @@ const char *checksum_name(enum colshuf_checksum checksum) {
   return name_of(checksums, N_ELEMENTS(checksums), (int)checksum);
 }
 
+static bool has_column(const struct ArrowSchema *schema, const char *name) {
+  for (int64_t c = 0; c < schema->n_children; c++) {
+    if (schema->children[c]->name != NULL && strcmp(schema->children[c]->name, name) == 0) return true;
+  }
+  return false;
+}
+
 static void list_columns(const struct ArrowSchema *schema, struct text *out) {
   enum { MOST = 20 };
   for (int64_t c = 0; c < schema->n_children && c < MOST; c++) {
@@ -99,12 +106,13 @@ static void list_columns(const struct ArrowSchema *schema, struct text *out) {
   if (schema->n_children == 0) text_put(out, "none");
 }
 
-static int find_key(const char *command, const struct ArrowSchema *schema, const char *name, const char *place, int32_t *column) {
+int need_column(const char *command, const struct ArrowSchema *schema, const char *name, const char *place, int32_t *column) {
   *column = find_column(schema, name);
   if (*column >= 0) return GO_ON;
   struct text list = {0};
   list_columns(schema, &list);
-  fail_usage(command, "%s has no column %s, or more than one; it has %s", place, name, list.data);
+  const char *problem = has_column(schema, name) ? "more than one" : "no";
+  fail_usage(command, "%s has %s column \"%s\"; it has %s", place, problem, name, list.data);
   text_free(&list);
   return EXIT_USAGE;
 }
@@ -136,7 +144,7 @@ int parse_keys(const char *command, const char *text, int with_order, const stru
     char *name = need_memory(NULL, strlen(names.items[i]) + 1);
     strcpy(name, names.items[i]);
     if (with_order) take_order(name, &key);
-    code = find_key(command, schema, name, place, &key.column);
+    code = need_column(command, schema, name, place, &key.column);
     (*keys)[i] = key;
     free(name);
   }

@@ -15,6 +15,9 @@ int parse_rules(const char *command, const char *text, enum colshuf_rules *rules
 const char *codec_name(enum colshuf_codec codec);
 const char *checksum_name(enum colshuf_checksum checksum);
 
+/* The number of the only column of that name; a sentence and EXIT_USAGE when there is none, or several. */
+int need_column(const char *command, const struct ArrowSchema *schema, const char *name, const char *place, int32_t *column);
+
 /*
  * Columns of the schema by name: "a,b"; with_order also "a:desc:nulls-last,b". *keys is allocated. place names the schema in messages.
  */

@@ -366,6 +366,7 @@ int command_diff(int argc, char **argv) {
                               options, N_ELEMENTS(options)};
   int code = parse_options(&usage, argc, argv, &r.files);
   if (code == GO_ON && r.files.n != 2) code = fail_usage("diff", "two files are wanted, not %d", r.files.n);
+  for (int i = 0; i < r.files.n && code == GO_ON; i++) code = input_check_twice("diff", r.files.items[i], "rows are read more than once");
   if (code == GO_ON) code = run(&r);
   strings_free(&r.files);
   return code;

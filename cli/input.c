@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "choices.h"
 #include "field.h"
 #include "report.h"
 
@@ -87,8 +88,10 @@ static int open_descriptor(const char *path, int *fd) {
   struct stat status;
   *fd = STDIN_FILENO;
   if (strcmp(path, "-") == 0) return GO_ON;
-  *fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (*fd < 0) return fail_errno(errno, path);
+  do {
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+  } while (*fd < 0 && errno == EINTR && !interrupted());
+  if (*fd < 0) return interrupted() ? EXIT_INTERRUPTED : fail_errno(errno, path);
   if (fstat(*fd, &status) == 0 && S_ISDIR(status.st_mode)) {
     close(*fd);
     return fail_errno(EISDIR, path);
@@ -161,9 +164,28 @@ int input_probe(const char *path, enum input_kind *kind) {
   return GO_ON;
 }
 
-int input_check_blocks(const char *path) {
+int input_check_named(const char *command, const char *path) {
+  if (strcmp(path, "-") != 0) return GO_ON;
+  return fail_usage(command, "shuffle files are read by name, not from standard input");
+}
+
+int input_check_twice(const char *command, const char *path, const char *why) {
+  struct stat status;
+  bool once = strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+  if (!once) return GO_ON;
+  return fail_usage(command, "%s, and %s can be read only once", why, shown(path));
+}
+
+int input_check_repeats(const char *command, const struct strings *paths) {
+  int n = 0;
+  for (int i = 0; i < paths->n; i++) n += strcmp(paths->items[i], "-") == 0;
+  return n < 2 ? GO_ON : fail_usage(command, "standard input can be read only once, and is named %d times", n);
+}
+
+int input_check_blocks(const char *command, const char *path) {
   enum input_kind kind;
-  int code = input_probe(path, &kind);
+  int code = input_check_named(command, path);
+  if (code == GO_ON) code = input_probe(path, &kind);
   if (code != GO_ON || kind == INPUT_BLOCKS) return code;
   return fail_with(EXIT_BAD_DATA, "%s is no shuffle file: it does not begin with a block", path);
 }
@@ -204,8 +226,7 @@ static int find_columns(const char *command, const char *text, const struct Arro
   *n = names.n;
   int code = GO_ON;
   for (int i = 0; i < names.n && code == GO_ON; i++) {
-    (*out)[i] = find_column(schema, names.items[i]);
-    if ((*out)[i] < 0) code = fail_usage(command, "%s has no column %s, or more than one", place, names.items[i]);
+    code = need_column(command, schema, names.items[i], place, &(*out)[i]);
   }
   strings_free(&names);
   return code;
@@ -295,7 +316,9 @@ static int open_one(const char *command, const char *path, const struct selectio
   if (input->kind == INPUT_ARROW) {
     bool selects = selection->partition != NULL || selection->partitions != NULL || selection->columns != NULL;
     if (!selects) return open_arrow(input, bytes);
+    code = check_arrow(input->name, bytes);
     release_bytes(bytes);
+    if (code != GO_ON) return code;
     return fail_usage(command, "%s is Arrow data: partitions and columns are chosen of shuffle files", input->name);
   }
   bool pipe = strcmp(path, "-") == 0;

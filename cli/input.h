@@ -55,7 +55,16 @@ void input_close(struct input *input);
 int input_probe(const char *path, enum input_kind *kind);
 
 /* GO_ON when path is a shuffle file or a file of blocks; else an exit code, with the sentence said. */
-int input_check_blocks(const char *path);
+int input_check_blocks(const char *command, const char *path);
+
+/* GO_ON unless path is standard input: shuffle files are several, found by name. */
+int input_check_named(const char *command, const char *path);
+
+/* GO_ON when path can be read again from its beginning: no standard input, pipe or device. why begins the sentence otherwise. */
+int input_check_twice(const char *command, const char *path, const char *why);
+
+/* GO_ON unless standard input is named more than once. */
+int input_check_repeats(const char *command, const struct strings *paths);
 
 /* "7" or "3-9" as first and end (exclusive). */
 bool parse_partitions(const char *text, int32_t *first, int32_t *end);

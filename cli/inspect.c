@@ -190,7 +190,7 @@ void byte_kinds(const struct inspection *inspection, struct byte_kind out[N_BYTE
 static int run(const char *path, const char *index_path, const char *html, bool deep, bool with_blocks, bool as_json) {
   struct inspection inspection = {.path = path};
   struct colshuf_error err = {0};
-  int code = input_check_blocks(path);
+  int code = input_check_blocks("inspect", path);
   if (code != GO_ON) return code;
   take_index(&inspection, index_path);
   enum colshuf_status status = colshuf_inspect(path, index_path, deep, take_block, &inspection, &err);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "options.h"
@@ -49,8 +51,19 @@ static int run(int argc, char **argv) {
   return fail_usage("", "there is no command %s", name);
 }
 
+/*
+ * Where the caller closed one of the three standard descriptors, the next file that is opened would take its number, and what is printed
+ * would go into that file. The place is taken by one that fails as a closed descriptor does: it is open the wrong way round.
+ */
+static void occupy_descriptors(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 /* Text is shown as UTF-8 whatever the locale says; only its width comes from the C library. */
 int main(int argc, char **argv) {
+  occupy_descriptors();
   if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) setlocale(LC_CTYPE, "");
   signal(SIGPIPE, SIG_IGN);
   int code = run(argc, argv);

@@ -40,19 +40,34 @@ static int create_temporary(struct output *output, const char *path) {
   return fail_errno(EEXIST, path);
 }
 
+/* A symbolic link stays, and what it leads to is replaced; one that leads nowhere is replaced itself. */
+static const char *follow_links(struct output *output, const char *path) {
+  struct stat status;
+  if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode)) output->resolved = realpath(path, NULL);
+  return output->resolved != NULL ? output->resolved : path;
+}
+
+/* Nothing is put in place among devices: /dev/stdout may lead to a regular file, which stands open already. */
 static int open_target(struct output *output, const char *path) {
   struct stat status;
-  bool exists = stat(path, &status) == 0;
+  bool exists = stat(path, &status) == 0, device = strncmp(path, "/dev/", 5) == 0;
   output->path = output->name = path;
   if (exists && S_ISDIR(status.st_mode)) return fail_errno(EISDIR, path);
-  if (!exists || S_ISREG(status.st_mode)) return create_temporary(output, path);
+  if (!device && (!exists || S_ISREG(status.st_mode))) {
+    output->path = follow_links(output, path);
+    return create_temporary(output, output->path);
+  }
   output->fd = open(path, O_WRONLY | O_CLOEXEC);
   return output->fd >= 0 ? GO_ON : fail_errno(errno, path);
 }
 
+static bool is_stdout(const char *path) {
+  return path == NULL || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
+}
+
 int output_open(struct output *output, const char *path) {
   *output = (struct output){.fd = STDOUT_FILENO, .name = "standard output"};
-  int code = path == NULL || strcmp(path, "-") == 0 ? GO_ON : open_target(output, path);
+  int code = is_stdout(path) ? GO_ON : open_target(output, path);
   if (code == GO_ON) output->buffer = need_memory(NULL, BUFFER_SIZE);
   return code;
 }
@@ -109,8 +124,15 @@ int output_finish(struct output *output, int code) {
   if (output->temporary != NULL) unlink(output->temporary);
   free(output->temporary);
   free(output->buffer);
+  free(output->resolved);
   *output = (struct output){.fd = -1};
   return code;
+}
+
+int check_output_name(const char *command, const char *name) {
+  size_t size = strlen(name);
+  if (size > 0 && name[size - 1] != '/' && strcmp(name, "-") != 0) return GO_ON;
+  return fail_usage(command, "-o %s is no name of an output, which are several files", size == 0 ? "\"\"" : name);
 }
 
 bool output_is_terminal(const struct output *output) {

@@ -13,6 +13,7 @@
 struct output {
   const char *name; /* for messages */
   const char *path; /* NULL = standard output */
+  char *resolved;   /* path behind symbolic links, where there are any */
   char *temporary;  /* NULL = written in place (pipes and devices) */
   int fd;
   int error; /* errno value of the first failure */
@@ -29,6 +30,9 @@ int output_write(struct output *output, const void *data, size_t size);
 
 /* Puts the file in place. Returns code, or another exit code when that failed. With a code other than GO_ON nothing appears. */
 int output_finish(struct output *output, int code);
+
+/* GO_ON when name can be the first part of the names of a shuffle output. */
+int check_output_name(const char *command, const char *name);
 
 bool output_is_terminal(const struct output *output);
 

@@ -35,8 +35,8 @@ struct request {
       {"trusted", 0, OPTION_FLAG, NULL, "skip deep checks of values: files of this machine and user", &(r)->selection.trusted, \
        0, 0}
 
-#define OUTPUT_OPTIONS(r)                                                                                                        \
-  {"output", 'o', OPTION_TEXT, "OUT", "where to [standard output]", &(r)->output, 0, 0},                                       \
+#define OUTPUT_OPTIONS(r, where)                                                                                                 \
+  {"output", 'o', OPTION_TEXT, "OUT", where, &(r)->output, 0, 0},                                                              \
       {"format", 'f', OPTION_TEXT, "FORMAT", "stream, file, csv or json [by the ending of OUT, else stream]", &(r)->format, 0, \
        0},                                                                                                                       \
       {"compress", 0, OPTION_TEXT, "CODEC", "compress Arrow output: none (default), lz4 or zstd", &(r)->compress, 0, 0}
@@ -94,6 +94,7 @@ static int run(const char *command, struct request *r) {
   int code = rows_format_of(command, r->format, r->output, &format);
   if (code == GO_ON) code = parse_compress(command, r->compress, &compress);
   if (code == GO_ON && r->inputs.n == 0) code = fail_usage(command, "no file is named");
+  if (code == GO_ON && r->output != NULL && *r->output == '\0') code = fail_usage(command, "the output has an empty name");
   if (code == GO_ON) {
     catch_interrupts();
     code = copy_rows(command, r, format, compress);
@@ -104,7 +105,7 @@ static int run(const char *command, struct request *r) {
 
 int command_read(int argc, char **argv) {
   struct request r = {0};
-  const struct option options[] = {SELECTION_OPTIONS(&r), OUTPUT_OPTIONS(&r), READING_OPTIONS(&r)};
+  const struct option options[] = {SELECTION_OPTIONS(&r), OUTPUT_OPTIONS(&r, "where to [standard output]"), READING_OPTIONS(&r)};
   const struct usage usage = {"read", "FILE.data... [options]",
                               "Reads partitions of shuffle files, all by default, as one Arrow stream, Arrow file, CSV or JSON lines.\n"
                               "A file without an index beside it is read as blocks one after another. Several files are joined in order.",
@@ -117,7 +118,7 @@ int command_read(int argc, char **argv) {
 
 int command_convert(int argc, char **argv) {
   struct request r = {0};
-  const struct option options[] = {OUTPUT_OPTIONS(&r), SELECTION_OPTIONS(&r), READING_OPTIONS(&r)};
+  const struct option options[] = {OUTPUT_OPTIONS(&r, "where to; \"-\" is standard output"), SELECTION_OPTIONS(&r), READING_OPTIONS(&r)};
   const struct usage usage = {"convert", "FILE -o OUT [options]",
                               "Writes the rows of an Arrow stream, an Arrow file or a shuffle file in another form.", options,
                               N_ELEMENTS(options)};
@@ -130,7 +131,7 @@ int command_convert(int argc, char **argv) {
 
 int command_extract(int argc, char **argv) {
   struct request r = {0};
-  const struct option options[] = {SELECTION_OPTIONS(&r), OUTPUT_OPTIONS(&r), READING_OPTIONS(&r)};
+  const struct option options[] = {SELECTION_OPTIONS(&r), OUTPUT_OPTIONS(&r, "where to; \"-\" is standard output"), READING_OPTIONS(&r)};
   const struct usage usage = {"extract", "FILE.data --partition P -o OUT [options]",
                               "Writes one partition (or a range) to an Arrow file of its own.", options, N_ELEMENTS(options)};
   int code = parse_options(&usage, argc, argv, &r.inputs);

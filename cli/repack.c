@@ -9,6 +9,7 @@
 #include "input.h"
 #include "json.h"
 #include "options.h"
+#include "output.h"
 #include "progress.h"
 #include "report.h"
 
@@ -142,8 +143,11 @@ static int run(const struct request *r, const char *base, const char *index_path
 static int check_and_run(const struct request *r) {
   if (r->files.n != 1) return fail_usage(NAME, "one file is wanted, not %d", r->files.n);
   if (r->output == NULL) return fail_usage(NAME, "no output is named: -o NAME");
+  int code = check_output_name(NAME, r->output);
+  if (code == GO_ON) code = input_check_named(NAME, r->files.items[0]);
+  if (code != GO_ON) return code;
   char *base = with_ending(r->output, ""), *source = with_ending(r->files.items[0], ""), *index = with_ending(source, ".index");
-  int code = strcmp(base, source) == 0 ? fail_usage(NAME, "the output is the input, %s", source) : GO_ON;
+  code = strcmp(base, source) == 0 ? fail_usage(NAME, "the output is the input, %s", source) : GO_ON;
   if (code == GO_ON) {
     catch_interrupts();
     code = run(r, base, index);

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -183,9 +184,24 @@ int die_interrupted(void) {
   return EXIT_SYSTEM;
 }
 
+static int stdout_errno; /* of the first flush that failed */
+
+void flush_stdout(void) {
+  errno = 0;
+  if (fflush(stdout) != 0 && stdout_errno == 0) stdout_errno = errno;
+}
+
+/* What was printed between two flushes may have failed without a trace of the cause: a closed pipe says so itself. */
+static int cause_of_loss(void) {
+  struct pollfd pipe = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  if (stdout_errno != 0) return stdout_errno;
+  return poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0 ? EPIPE : 0;
+}
+
 int finish_stdout(int code) {
   bool lost = ferror(stdout) != 0;
-  errno = 0;
-  if (fflush(stdout) == 0 && !lost) return code;
-  return fail_errno(errno != 0 ? errno : EPIPE, "standard output");
+  flush_stdout();
+  if (stdout_errno == 0 && !lost) return code;
+  int cause = cause_of_loss();
+  return cause != 0 ? fail_errno(cause, "standard output") : fail_with(EXIT_SYSTEM, "standard output did not take everything");
 }

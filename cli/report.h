@@ -51,6 +51,9 @@ void catch_interrupts(void);
 int interrupted(void);
 int die_interrupted(void);
 
+/* Flushes standard output, and remembers the cause when that fails. */
+void flush_stdout(void);
+
 /* Flushes standard output; EXIT_SYSTEM with a sentence when what was written did not arrive, else code. */
 int finish_stdout(int code);
 

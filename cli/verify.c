@@ -166,7 +166,7 @@ static void print_all(const struct request *r, const struct work *work) {
     }
   }
   if (r->json) json_end(&json);
-  fflush(stdout);
+  flush_stdout();
 }
 
 /* What the machine refused is worse than bad data: nothing is known then. */
@@ -215,6 +215,7 @@ int command_verify(int argc, char **argv) {
                               options, N_ELEMENTS(options)};
   int code = parse_options(&usage, argc, argv, &r.files);
   if (code == GO_ON && r.files.n == 0) code = fail_usage("verify", "no file is named");
+  for (int i = 0; i < r.files.n && code == GO_ON; i++) code = input_check_named("verify", r.files.items[i]);
   if (code == GO_ON) code = run(&r);
   strings_free(&r.files);
   return code;

@@ -9,6 +9,7 @@
 #include "input.h"
 #include "json.h"
 #include "options.h"
+#include "output.h"
 #include "progress.h"
 #include "report.h"
 #include "rows.h"
@@ -93,18 +94,18 @@ static int check_request(struct request *r) {
   if (r->n_partitions == 0 && !r->single) return fail_usage(NAME, "how many partitions? -n N");
   if (r->single && r->n_partitions > 1) return fail_usage(NAME, "--single makes one partition, not %" PRId64, r->n_partitions);
   if (r->n_partitions == 0) r->n_partitions = 1;
+  int code = check_output_name(NAME, r->output);
+  if (code == GO_ON) code = input_check_repeats(NAME, &r->inputs);
+  if (code != GO_ON) return code;
   size_t size = strlen(r->output);
-  if (size == 0 || r->output[size - 1] == '/' || strcmp(r->output, "-") == 0) {
-    return fail_usage(NAME, "-o %s is no name of an output, which are several files", r->output);
-  }
   r->base = need_memory(NULL, size + 1);
   memcpy(r->base, r->output, size + 1);
   if (size > 5 && strcmp(r->output + size - 5, ".data") == 0) r->base[size - 5] = '\0';
   bool twice = r->range != NULL && r->bounds == NULL;
-  for (int i = 0; i < r->inputs.n && twice; i++) {
-    if (strcmp(r->inputs.items[i], "-") == 0) return fail_usage(NAME, "--range reads its input twice, standard input can be read once; give --bounds");
+  for (int i = 0; i < r->inputs.n && twice && code == GO_ON; i++) {
+    code = input_check_twice(NAME, r->inputs.items[i], "--range reads its input twice (unless --bounds are given)");
   }
-  return GO_ON;
+  return code;
 }
 
 static int make_options(struct job *job) {

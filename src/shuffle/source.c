@@ -36,7 +36,7 @@ static enum colshuf_status choose_partitions(struct csf_source *source, const st
   bool all = first == 0 && end == 0;
   if (!all && (first < 0 || first > end || end > n)) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%s: partitions %" PRId32 " to %" PRId32 " of %" PRId32 "%s", source->name,
-                    first, end, n, source->index.offsets == NULL ? " (there is no index)" : "");
+                    first, end > first ? end - 1 : end, n, source->index.offsets == NULL ? " (there is no index)" : "");
   }
   source->partition = first - 1;
   source->end_partition = source->index.offsets == NULL ? 1 : all ? n : end;

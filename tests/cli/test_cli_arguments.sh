@@ -57,7 +57,7 @@ expect 2 "an output that is a folder" "is no name of an output"
 write -o - -n 5 --hash id
 expect 2 "standard output as output" "is no name of an output"
 write -o out1 -n 5 --hash nope
-expect 2 "an unknown column" "table.arrows has no column nope, or more than one; it has id, k, s, x"
+expect 2 "an unknown column" "table.arrows has no column \"nope\"; it has id, k, s, x"
 write -o out1 -n 5 --hash id,nope
 expect 2 "an unknown second column" "no column nope"
 write -o out1 -n 5 --hash id,id
@@ -102,7 +102,7 @@ for range in 2-1 0-4 3-x -; do
   expect 2 "partitions $range of 4"
 done
 run read out2.data --columns nope -f csv
-expect 2 "an unknown column to read" "has no column nope"
+expect 2 "an unknown column to read" "has no column \"nope\""
 run read out2.data --format xml
 expect 2 "an unknown format" "none of stream, file, csv, json"
 run read out2.data --compress gzip
@@ -113,6 +113,17 @@ run convert out2.data
 expect 2 "convert without an output" "no output is named"
 run repack out2.data -o out2
 expect 2 "repack onto itself" "the output is the input"
+for name in - "" folder/; do
+  run repack out2.data -o "$name"
+  expect 2 "repack to \"$name\"" "is no name of an output"
+done
+run convert table.arrows -o ""
+expect 2 "an output with an empty name" "empty name"
+run read out2.data --columns id,nope -f csv
+expect 2 "the columns that there are" "it has id"
+printf 'just some text, no Arrow' >text
+run extract text -p 0 -o part.arrow
+expect 1 "partitions of a file of another kind" "neither Arrow data nor a shuffle file"
 run diff out2.data
 expect 2 "diff of one file" "two files are wanted, not 1"
 run cat -n x out2.data

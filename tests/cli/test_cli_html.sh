@@ -48,6 +48,15 @@ printf 'XXXX' | dd of=bad.data bs=1 seek=16 conv=notrunc 2>/dev/null
 run inspect bad.data --html bad.html
 expect 1 "a damaged file has a report too"
 check "which names the damage" grep -q 'Damaged blocks: 1' bad.html
+# The first block of each partition in turn: what cannot be read at all gives no sample, and no crash.
+"$make_table" plain 5000 >many.arrows && "$colshuf" write many.arrows -o many -n 3 --hash id --block-rows 500 >/dev/null
+size=$(wc -c <many.data)
+for at in 16 25 60 200 400 600 $((size / 3)) $((size * 2 / 3)); do
+  cp many.data bad.data && cp many.index bad.index
+  printf '\377\377\377\377\377\377\377\377' | dd of=bad.data bs=1 seek=$at conv=notrunc 2>/dev/null
+  run inspect bad.data --html bad.html
+  check "a report about damage at byte $at" test "$code" -le 1
+done
 "$make_table" plain 0 >none.arrows && "$colshuf" write none.arrows -o none -n 3 --hash id >/dev/null
 run inspect none.data --html none.html
 expect 0 "a file without rows has a report too"
