@@ -59,7 +59,7 @@ expect 2 "standard output as output" "is no name of an output"
 write -o out1 -n 5 --hash nope
 expect 2 "an unknown column" "table.arrows has no column \"nope\"; it has id, k, s, x"
 write -o out1 -n 5 --hash id,nope
-expect 2 "an unknown second column" "no column nope"
+expect 2 "an unknown second column" "no column \"nope\""
 write -o out1 -n 5 --hash id,id
 expect 2 "a column twice"
 write -o out1 -n 5 --partition-id s
