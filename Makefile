@@ -40,7 +40,7 @@ fuzz:
 	@tools/setup build && tools/setup check && tools/fuzz $(TIME)
 
 install: all
-	@cmake --install $(BUILD)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-clang build-gcc build-fuzz

@@ -22,6 +22,9 @@ foreach(pair "bash:bash-completion/completions:colshuf" "zsh:zsh/site-functions:
   endif()
 endforeach()
 
+# The folder that holds the file says where all is: it stays true under another --prefix, DESTDIR and after a move.
+file(RELATIVE_PATH COLSHUF_PREFIX_FROM_PC ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" COLSHUF_PREFIX_FROM_PC "${COLSHUF_PREFIX_FROM_PC}")
 configure_file(cmake/colshuf.pc.in colshuf.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/colshuf.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_package_config_file(cmake/colshufConfig.cmake.in colshufConfig.cmake

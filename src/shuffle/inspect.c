@@ -73,6 +73,7 @@ enum colshuf_status colshuf_inspect(const char *data_path, const char *index_pat
                                     int (*visit)(void *ctx, const struct colshuf_block_info *block), void *ctx,
                                     struct colshuf_error *err) {
   struct inspection inspection = {0};
+  if (data_path == NULL || visit == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "an inspection needs a path and somebody to tell");
   CSF_TRY(open_inspection(&inspection, data_path, index_path, deep != 0, err));
   enum colshuf_status status = walk(&inspection, visit, ctx, err);
   close_inspection(&inspection);

@@ -331,6 +331,7 @@ enum colshuf_status colshuf_verify(const char *data_path, const struct colshuf_l
                                    struct colshuf_verify_summary *summary, struct colshuf_error *err) {
   struct colshuf_allocator heap = csf_allocator(NULL);
   struct colshuf_verify_summary unwanted;
+  if (data_path == NULL) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "no data file is named");
   struct verification v = {.source = {.fd = -1},
                            .report = report != NULL ? report : ignore_fault,
                            .ctx = ctx,

@@ -3,10 +3,11 @@
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cmake --install "$BUILD" --prefix "$work/root" >"$work/log" || { cat "$work/log"; exit 1; }
+cmake --install "$BUILD" --prefix "$work/first" >"$work/log" || { cat "$work/log"; exit 1; }
+mv "$work/first" "$work/root" # what is installed may be moved
+make -n install PREFIX="$work/root" | grep -q -- "--prefix $work/root\$" || { echo "make install does not hold to PREFIX"; exit 1; }
 [ -x "$work/root/bin/colshuf" ] || { echo "no command was installed"; exit 1; }
 pc=$(find "$work/root" -name colshuf.pc)
-sed -i "s,^prefix=.*,prefix=$work/root," "$pc"
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
 libdir=$(pkg-config --variable=libdir colshuf)

@@ -376,6 +376,13 @@ static int verify_file(const char *path, const struct stat *status, int type, st
   return 0;
 }
 
+static void an_inspection_without_a_visitor_is_refused(void) {
+  struct colshuf_error err = {0};
+  CHECK(colshuf_verify(NULL, NULL, NULL, NULL, NULL, &err) == COLSHUF_INVALID_ARGUMENT);
+  CHECK(colshuf_inspect("/dev/null", NULL, 0, NULL, NULL, &err) == COLSHUF_INVALID_ARGUMENT);
+  CHECK(colshuf_inspect(NULL, NULL, 0, NULL, NULL, &err) == COLSHUF_INVALID_ARGUMENT);
+}
+
 static void files_of_comet_have_no_fault(void) {
   files_found = 0;
   CHECK_INT(nftw(test_data("comet"), verify_file, 16, FTW_PHYS), 0);
@@ -392,6 +399,7 @@ static const struct test_case tests[] = {
     TEST(every_byte_of_a_block_has_a_kind_and_a_column),
     TEST(bytes_of_each_kind_are_those_of_the_buffers),
     TEST(a_bad_block_is_told_and_the_walk_goes_on),
+    TEST(an_inspection_without_a_visitor_is_refused),
     TEST(files_of_comet_have_no_fault),
 };
 TEST_MAIN(tests)
