@@ -107,7 +107,7 @@ _colshuf() {
       ;;
     convert)
       _arguments -S \
-        '(-o --output)'{-o,--output}'[where to \[standard output\]]:OUT:_files' \
+        '(-o --output)'{-o,--output}'[where to; "-" is standard output]:OUT:_files' \
         '(-f --format)'{-f,--format}'[stream, file, csv or json \[by the ending of OUT, else stream\]]:FORMAT:(stream file csv json)' \
         '--compress[compress Arrow output\: none (default), lz4 or zstd]:CODEC:(none lz4 zstd)' \
         '(-p --partition)'{-p,--partition}'[this partition only]:P:' \
@@ -128,7 +128,7 @@ _colshuf() {
         '(-p --partition)'{-p,--partition}'[this partition only]:P:' \
         '--partitions[partitions A to B, both included]:A-B:' \
         '(-c --columns)'{-c,--columns}'[these columns only, in this order\: a,b]:COLS:' \
-        '(-o --output)'{-o,--output}'[where to \[standard output\]]:OUT:_files' \
+        '(-o --output)'{-o,--output}'[where to; "-" is standard output]:OUT:_files' \
         '(-f --format)'{-f,--format}'[stream, file, csv or json \[by the ending of OUT, else stream\]]:FORMAT:(stream file csv json)' \
         '--compress[compress Arrow output\: none (default), lz4 or zstd]:CODEC:(none lz4 zstd)' \
         '(-m --memory-limit)'{-m,--memory-limit}'[what the reader may hold \[64M\]]:SIZE:' \

@@ -50,7 +50,7 @@ run write - -o piped -n 7 --hash id,s <table.arrows
 expect 0 "standard input"
 check "standard input gives the same bytes" cmp -s piped.data out-lz4.data
 run write - -o piped -n 7 --range id <table.arrows
-expect 2 "ranges of standard input" "standard input can be read once"
+expect 2 "ranges of standard input" "standard input can be read only once"
 run write table.arrows -o again -n 7 --hash id,s
 check "the same input gives the same bytes" cmp -s again.data out-lz4.data
 run write table.arrows -o spilled -n 7 --hash id,s --memory-limit 6M --json
