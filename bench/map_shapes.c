@@ -32,7 +32,7 @@ static struct ArrowSchema make_schema(int n_columns) {
     char *name = bench_alloc(16);
     snprintf(name, 16, "c%d", i);
     schema.children[i] = bench_alloc(sizeof *schema.children[i]);
-    *schema.children[i] = (struct ArrowSchema){.format = i % 4 == 3 ? "u" : "l", .name = name, .release = never_released_schema};
+    *schema.children[i] = (struct ArrowSchema){.format = i % 4 == 3 ? "u" : "l", .name = name, .flags = ARROW_FLAG_NULLABLE, .release = never_released_schema};
   }
   return schema;
 }
@@ -51,6 +51,14 @@ static struct ArrowArray *make_longs(int64_t n_rows, uint64_t *seed, int64_t bel
   return array;
 }
 
+/* One value in eight is null. */
+static void add_nulls(struct ArrowArray *array) {
+  uint8_t *bits = bench_alloc((size_t)array->length / 8 + 1);
+  for (int64_t i = 0; i <= array->length / 8; i++) bits[i] = (uint8_t)~(1u << (i * 5 % 8));
+  array->buffers[0] = bits;
+  array->null_count = -1;
+}
+
 static struct ArrowArray *make_texts(int64_t n_rows, int32_t size) {
   struct ArrowArray *array = bench_alloc(sizeof *array);
   const void **buffers = bench_alloc(3 * sizeof *buffers);
@@ -65,7 +73,7 @@ static struct ArrowArray *make_texts(int64_t n_rows, int32_t size) {
   return array;
 }
 
-static struct ArrowArray make_batch(int n_columns, int64_t n_rows, int32_t text_size, int64_t below) {
+static struct ArrowArray make_batch(int n_columns, int64_t n_rows, int32_t text_size, int64_t below, int nulls) {
   uint64_t seed = 1;
   const void **buffers = bench_alloc(sizeof *buffers);
   struct ArrowArray batch = {.length = n_rows, .n_buffers = 1, .n_children = n_columns, .release = never_released};
@@ -74,6 +82,7 @@ static struct ArrowArray make_batch(int n_columns, int64_t n_rows, int32_t text_
   batch.children = bench_alloc((size_t)n_columns * sizeof *batch.children);
   for (int i = 0; i < n_columns; i++) {
     batch.children[i] = i % 4 == 3 ? make_texts(n_rows, text_size) : make_longs(n_rows, &seed, i == 0 ? below : 1 << 30);
+    if (nulls && i > 0) add_nulls(batch.children[i]);
   }
   return batch;
 }
@@ -87,6 +96,7 @@ struct shape {
   int64_t step;        /* rows handed over at a time; 0 = all */
   int repeats;
   int n_partitions;
+  int nulls;
 };
 
 static void run_shape(const struct shape *shape) {
@@ -95,7 +105,7 @@ static void run_shape(const struct shape *shape) {
   struct colshuf_map_metrics metrics;
   struct colshuf_key key = {.column = 0};
   struct ArrowSchema schema = make_schema(shape->n_columns);
-  struct ArrowArray batch = make_batch(shape->n_columns, shape->n_rows, shape->text_size, shape->below);
+  struct ArrowArray batch = make_batch(shape->n_columns, shape->n_rows, shape->text_size, shape->below, shape->nulls);
   struct colshuf_map_writer_options options = {.output = "/tmp/colshuf-shapes"};
   options.partitioner = (struct colshuf_partitioner_options){
       .kind = COLSHUF_PARTITION_HASH, .n_partitions = shape->n_partitions, .keys = &key, .n_keys = 1};
@@ -132,14 +142,15 @@ static void remove_output(void) {
 
 int main(int argc, char **argv) {
   static const struct shape shapes[] = {
-      {"8 columns, 8192 rows a batch", 8, 1 << 16, 12, 1 << 30, 8192, 40, 200},
-      {"8 columns, 64 rows a batch", 8, 1 << 16, 12, 1 << 30, 64, 40, 200},
-      {"8 columns, 1 row a batch", 8, 1 << 16, 12, 1 << 30, 1, 8, 200},
-      {"8 columns, all rows in one batch", 8, 1 << 21, 12, 1 << 30, 0, 1, 200},
-      {"8 columns, one partition of 200 gets all", 8, 1 << 16, 12, 1, 8192, 40, 200},
-      {"8 columns, one partition", 8, 1 << 16, 12, 1 << 30, 8192, 40, 1},
-      {"1000 columns", 1000, 8192, 12, 1 << 30, 0, 8, 200},
-      {"one string of 1 GiB", 4, 1, 1 << 30, 1 << 30, 0, 1, 200},
+      {"8 columns, 8192 rows a batch", 8, 1 << 16, 12, 1 << 30, 8192, 40, 200, 0},
+      {"8 columns, nulls in all but the key", 8, 1 << 16, 12, 1 << 30, 8192, 40, 200, 1},
+      {"8 columns, 64 rows a batch", 8, 1 << 16, 12, 1 << 30, 64, 40, 200, 0},
+      {"8 columns, 1 row a batch", 8, 1 << 16, 12, 1 << 30, 1, 8, 200, 0},
+      {"8 columns, all rows in one batch", 8, 1 << 21, 12, 1 << 30, 0, 1, 200, 0},
+      {"8 columns, one partition of 200 gets all", 8, 1 << 16, 12, 1, 8192, 40, 200, 0},
+      {"8 columns, one partition", 8, 1 << 16, 12, 1 << 30, 8192, 40, 1, 0},
+      {"1000 columns", 1000, 8192, 12, 1 << 30, 0, 8, 200, 0},
+      {"one string of 1 GiB", 4, 1, 1 << 30, 1 << 30, 0, 1, 200, 0},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
     if (argc < 2 || strstr(shapes[i].name, argv[1]) != NULL) run_shape(&shapes[i]);

@@ -147,6 +147,16 @@ enum colshuf_status csf_column_add_run_end(struct csf_column *column, const stru
 enum colshuf_status csf_column_need(struct csf_column *column, struct csf_column_bytes *bytes, size_t more,
                                     struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/*
+ * Validity of n values more: room for their bits behind those of column->length values, and, when the bits are in place, the count of the
+ * nulls among them. Where there was no null and there is none now, the bits count for nothing.
+ */
+enum colshuf_status csf_column_need_validity(struct csf_column *column, int64_t n, struct colshuf_error *err) COLSHUF_MUST_USE;
+void csf_column_end_validity(struct csf_column *column, int64_t n);
+
+/* The same for the values of a column of bits. */
+enum colshuf_status csf_column_need_bits(struct csf_column *column, int64_t n, struct colshuf_error *err) COLSHUF_MUST_USE;
+
 /* The column has more values than its layout can count. */
 enum colshuf_status csf_column_fail_limit(const struct csf_column *column, struct colshuf_error *err) __attribute__((cold));
 

@@ -89,6 +89,10 @@ static enum colshuf_status need_bits(struct csf_column *column, struct csf_colum
   return COLSHUF_OK;
 }
 
+enum colshuf_status csf_column_need_bits(struct csf_column *column, int64_t n, struct colshuf_error *err) {
+  return need_bits(column, &column->main, n, err);
+}
+
 enum colshuf_status csf_column_add_bits(struct csf_column *column, const struct ArrowArray *array, struct csf_rows rows,
                                         struct colshuf_error *err) {
   CSF_TRY(need_bits(column, &column->main, rows.n, err));
@@ -96,31 +100,35 @@ enum colshuf_status csf_column_add_bits(struct csf_column *column, const struct 
   return COLSHUF_OK;
 }
 
-static int64_t count_nulls(const uint8_t *bits, struct csf_rows rows) {
-  if (rows.rows == NULL) return rows.n - csf_bits_count(bits, rows.base, rows.n);
-  int64_t valid = 0;
-  for (int64_t i = 0; i < rows.n; i++) valid += csf_bit_get(bits, rows.base + rows.rows[i]);
-  return rows.n - valid;
-}
-
 /* The first null: all values before it are valid. */
 static enum colshuf_status start_validity(struct csf_column *column, int64_t n, struct colshuf_error *err) {
   column->validity.size = 0;
   CSF_TRY(need_bits(column, &column->validity, n, err));
   csf_bits_fill(column->validity.data, 0, column->length, true);
-  column->has_validity = true;
   return COLSHUF_OK;
+}
+
+enum colshuf_status csf_column_need_validity(struct csf_column *column, int64_t n, struct colshuf_error *err) {
+  return column->has_validity ? need_bits(column, &column->validity, n, err) : start_validity(column, n, err);
+}
+
+void csf_column_end_validity(struct csf_column *column, int64_t n) {
+  int64_t nulls = n - csf_bits_count(column->validity.data, column->length, n);
+  column->null_count += nulls;
+  if (nulls > 0) column->has_validity = true;
 }
 
 enum colshuf_status csf_column_add_validity(struct csf_column *column, const struct ArrowArray *array, struct csf_rows rows,
                                             struct colshuf_error *err) {
   const uint8_t *bits = csf_array_validity(column->field, array);
-  int64_t nulls = bits == NULL ? 0 : count_nulls(bits, rows);
-  if (nulls == 0 && !column->has_validity) return COLSHUF_OK;
-  if (!column->has_validity) CSF_TRY(start_validity(column, rows.n, err));
-  else CSF_TRY(need_bits(column, &column->validity, rows.n, err));
-  if (nulls == 0) csf_bits_fill(column->validity.data, column->length, rows.n, true);
-  else add_bits(column->validity.data, column->length, bits, rows);
-  column->null_count += nulls;
+  bool some = bits != NULL && (rows.rows != NULL || csf_bits_count(bits, rows.base, rows.n) < rows.n);
+  if (!some && !column->has_validity) return COLSHUF_OK;
+  CSF_TRY(csf_column_need_validity(column, rows.n, err));
+  if (!some) {
+    csf_bits_fill(column->validity.data, column->length, rows.n, true);
+    return COLSHUF_OK;
+  }
+  add_bits(column->validity.data, column->length, bits, rows);
+  csf_column_end_validity(column, rows.n);
   return COLSHUF_OK;
 }

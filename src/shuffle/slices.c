@@ -21,7 +21,7 @@ static bool is_binary(const struct csf_field *field) {
 
 /* Columns that are copied from the table; others go through their arrays. */
 static bool is_simple(const struct csf_field *field) {
-  return is_binary(field) || (field->layout == CSF_LAYOUT_FIXED && field->width > 0);
+  return is_binary(field) || field->layout == CSF_LAYOUT_BITS || (field->layout == CSF_LAYOUT_FIXED && field->width > 0);
 }
 
 static struct csf_source source_of(const struct csf_field *field, const struct ArrowArray *array) {
@@ -90,19 +90,20 @@ static void measure_any(const struct csf_field *field, int32_t column, struct cs
 
 void csf_slices_measure(const struct csf_sources *sources, struct csf_slice *slices, size_t n) {
   const struct csf_field *root = sources->root;
-  uint64_t row_bytes = 0;
+  uint64_t row_bits = 0;
   for (int32_t column = 0; column < root->n_children; column++) {
     const struct csf_field *field = &root->children[column];
-    if (field->layout == CSF_LAYOUT_FIXED) row_bytes += (uint64_t)field->width;
+    if (field->layout == CSF_LAYOUT_FIXED) row_bits += 8 * (uint64_t)field->width;
+    if (field->layout == CSF_LAYOUT_BITS) row_bits++;
   }
   for (size_t i = 0; i < n; i++) {
-    slices[i].bytes = row_bytes * (uint64_t)slices[i].n;
+    slices[i].bytes = row_bits * (uint64_t)slices[i].n / 8;
     slices[i].values = (uint64_t)slices[i].n;
   }
   for (int32_t column = 0; column < root->n_children; column++) {
     const struct csf_field *field = &root->children[column];
     if (is_binary(field)) measure_binary(sources_of(sources, column), slices, n, field->layout == CSF_LAYOUT_BINARY64);
-    else if (field->layout != CSF_LAYOUT_FIXED) measure_any(field, column, slices, n);
+    else if (!is_simple(field) && field->layout != CSF_LAYOUT_FIXED) measure_any(field, column, slices, n);
   }
 }
 
@@ -192,24 +193,77 @@ static bool has_nulls(const struct csf_source *table, const struct csf_slice *sl
   return false;
 }
 
-/* Validity first: it is put behind `length` values, which then grows for good with the values themselves. */
-static enum colshuf_status append_validity(struct csf_column *column, int32_t index, const struct csf_slice *slices, size_t n,
-                                           struct colshuf_error *err) {
-  int64_t length = column->length;
-  for (size_t i = 0; i < n; i++) {
-    struct csf_rows rows = {slices[i].start, NULL, slices[i].n};
-    CSF_TRY(csf_column_add_validity(column, slices[i].chunk->children[index], rows, err));
-    column->length += slices[i].n;
+/* Bits being put behind one another, 64 at a time. */
+struct bit_sink {
+  uint8_t *place; /* of the next word */
+  uint64_t word;
+  unsigned n;     /* bits in word, below 64 */
+};
+
+static struct bit_sink open_sink(uint8_t *bits, int64_t length) {
+  struct bit_sink sink = {bits + length / 64 * 8, 0, (unsigned)(length % 64)};
+  if (sink.n > 0) sink.word = csf_load_u64(sink.place) & (((uint64_t)1 << sink.n) - 1);
+  return sink;
+}
+
+/* n bits, 1 to 57 of them; the others of value are 0. */
+static inline void put_bits(struct bit_sink *sink, uint64_t value, unsigned n) {
+  sink->word |= value << sink->n;
+  sink->n += n;
+  if (sink->n < 64) return;
+  csf_store_u64(sink->place, sink->word);
+  sink->place += 8;
+  sink->n -= 64;
+  sink->word = sink->n == 0 ? 0 : value >> (n - sink->n);
+}
+
+/* Bits [start, start + n) of bits, which may be read a word beyond their end; all ones where bits is NULL. */
+static inline void put_range(struct bit_sink *sink, const uint8_t *bits, int64_t start, int64_t n) {
+  enum { STEP = 56 };
+  for (; n > 0; start += STEP, n -= STEP) {
+    unsigned step = n < STEP ? (unsigned)n : STEP;
+    uint64_t value = bits == NULL ? UINT64_MAX : csf_load_u64(bits + start / 8) >> (start & 7);
+    put_bits(sink, value & (((uint64_t)1 << step) - 1), step);
   }
-  column->length = length;
+}
+
+/* The bits of all slices, of validity or of values, behind `length` bits of `to`. */
+static void append_bits(uint8_t *to, int64_t length, const struct csf_source *table, const struct csf_slice *slices, size_t n,
+                        bool validity) {
+  struct bit_sink sink = open_sink(to, length);
+  for (size_t i = 0; i < n; i++) {
+    const struct csf_source *source = &table[slices[i].chunk_index];
+    if (i + AHEAD < n) {
+      const struct csf_source *next = &table[slices[i + AHEAD].chunk_index];
+      const uint8_t *bits = validity ? next->validity : next->main;
+      if (bits != NULL) prefetch(bits + slices[i + AHEAD].start / 8, slices[i + AHEAD].n / 8 + 1);
+    }
+    put_range(&sink, validity ? source->validity : source->main, slices[i].start, slices[i].n);
+  }
+  csf_store_u64(sink.place, sink.word);
+}
+
+static enum colshuf_status append_validity(struct csf_column *column, const struct csf_source *table,
+                                           const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
+  if (!column->has_validity && !has_nulls(table, slices, n)) return COLSHUF_OK;
+  CSF_TRY(csf_column_need_validity(column, n_rows, err));
+  append_bits(column->validity.data, column->length, table, slices, n, true);
+  csf_column_end_validity(column, n_rows);
   return COLSHUF_OK;
 }
 
-static enum colshuf_status append_simple(struct csf_column *column, const struct csf_sources *sources, int32_t index,
-                                         const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
-  const struct csf_source *table = sources_of(sources, index);
-  if (column->has_validity || has_nulls(table, slices, n)) CSF_TRY(append_validity(column, index, slices, n, err));
+static enum colshuf_status append_bools(struct csf_column *column, const struct csf_source *table, const struct csf_slice *slices,
+                                        size_t n, int64_t n_rows, struct colshuf_error *err) {
+  CSF_TRY(csf_column_need_bits(column, n_rows, err));
+  append_bits(column->main.data, column->length, table, slices, n, false);
+  return COLSHUF_OK;
+}
+
+static enum colshuf_status append_simple(struct csf_column *column, const struct csf_source *table, const struct csf_slice *slices,
+                                         size_t n, int64_t n_rows, struct colshuf_error *err) {
+  CSF_TRY(append_validity(column, table, slices, n, n_rows, err));
   if (is_binary(column->field)) CSF_TRY(append_binary(column, table, slices, n, n_rows, err));
+  else if (column->field->layout == CSF_LAYOUT_BITS) CSF_TRY(append_bools(column, table, slices, n, n_rows, err));
   else CSF_TRY(append_fixed(column, table, slices, n, n_rows, err));
   column->length += n_rows;
   return COLSHUF_OK;
@@ -230,7 +284,7 @@ enum colshuf_status csf_columns_append_slices(struct csf_columns *columns, const
   for (size_t i = 0; i < n; i++) n_rows += slices[i].n;
   for (int32_t index = 0; index < columns->root.n_children; index++) {
     struct csf_column *column = &columns->root.children[index];
-    if (is_simple(column->field)) CSF_TRY(append_simple(column, sources, index, slices, n, n_rows, err));
+    if (is_simple(column->field)) CSF_TRY(append_simple(column, sources_of(sources, index), slices, n, n_rows, err));
     else CSF_TRY(append_any(column, index, slices, n, err));
   }
   columns->root.length += n_rows;
