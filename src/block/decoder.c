@@ -210,13 +210,20 @@ static enum colshuf_status decompress(struct block_reading *r, struct csf_span b
   return csf_fail_context(r->err, status, "block body at byte %d", COLSHUF_BLOCK_HEADER_SIZE);
 }
 
+/* Sizes of a shuffle's blocks vary a little: the next is expected to be no larger than the last few, and a sixteenth. */
+static void expect_size(struct csf_cached_schema *entry, size_t size) {
+  size_t wanted = size + size / 16;
+  if (wanted < entry->decompressed_size) wanted = entry->decompressed_size - (entry->decompressed_size - wanted) / 8;
+  entry->decompressed_size = wanted;
+}
+
 static enum colshuf_status read_compressed(struct block_reading *r, struct csf_span body, struct ArrowArray *out) {
   enum colshuf_status status = decompress(r, body);
   size_t size = r->content.size;
   if (status == COLSHUF_OK) {
     struct csf_cursor cursor = {r->content.data, size};
     status = read_own_stream(r, &cursor, r->content.data, out);
-    if (status == COLSHUF_OK) r->entry->decompressed_size = size;
+    if (status == COLSHUF_OK) expect_size(r->entry, size);
     else csf_fail_context(r->err, status, "decompressed stream");
   }
   csf_buffer_clear(&r->content);

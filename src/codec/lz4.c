@@ -187,18 +187,28 @@ static size_t block_room(const struct reading *reading, size_t size, const struc
   return target->buffer == NULL && room > left ? left : room;
 }
 
+/* Bytes made of the block behind what target has, at most room of them (which it has); negative when it is damaged or makes more. */
+static int decode_into(const struct reading *reading, const uint8_t *data, size_t size, const struct csf_target *target, size_t room) {
+  uint8_t *place = target->data + target->size;
+  if ((reading->frame.flags & FLAG_INDEPENDENT) != 0 || target->size == 0) {
+    return LZ4_decompress_safe((const char *)data, (char *)place, (int)size, (int)room);
+  }
+  size_t history = target->size < HISTORY ? target->size : HISTORY;
+  return LZ4_decompress_safe_usingDict((const char *)data, (char *)place, (int)size, (int)room, (const char *)place - history,
+                                       (int)history);
+}
+
+/*
+ * A block may make as much as the frame allows, but seldom does: what the caller's hint has made room for is tried first. Memory for the
+ * worst case would have to be got, and kept, for every block.
+ */
 static enum colshuf_status decode(const struct reading *reading, const uint8_t *data, size_t size, struct csf_target *target,
                                   struct colshuf_error *err) {
-  size_t room = block_room(reading, size, target);
-  CSF_TRY(csf_target_reserve(target, room, err));
-  uint8_t *place = target->data + target->size;
-  int made;
-  if ((reading->frame.flags & FLAG_INDEPENDENT) != 0 || target->size == 0) {
-    made = LZ4_decompress_safe((const char *)data, (char *)place, (int)size, (int)room);
-  } else {
-    size_t history = target->size < HISTORY ? target->size : HISTORY;
-    made = LZ4_decompress_safe_usingDict((const char *)data, (char *)place, (int)size, (int)room,
-                                         (const char *)place - history, (int)history);
+  size_t room = block_room(reading, size, target), have = target->capacity - target->size;
+  int made = have > size && have < room ? decode_into(reading, data, size, target, have) : -1;
+  if (made < 0) {
+    CSF_TRY(csf_target_reserve(target, room, err));
+    made = decode_into(reading, data, size, target, room);
   }
   if (made < 0) {
     return csf_fail(err, COLSHUF_CORRUPT, "the LZ4 block of %zu bytes at offset %zu is damaged or makes more than %zu bytes", size,

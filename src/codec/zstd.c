@@ -270,7 +270,8 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 }
 
 /*
- * Room for all that may come where that is plausible; else in steps of four times, each taken only after the decoder has
+ * First the room that the caller's hint has made: mostly that is enough, and memory for more would have to be got, and kept, for every
+ * block. Then room for all that may come where that is plausible; else in steps of four times, each taken only after the decoder has
  * filled the one before: the work is at most 4/3 of one pass.
  */
 enum colshuf_status csf_zstd_decompress(struct csf_codec *codec, struct csf_span input, struct csf_target *target,
@@ -280,7 +281,8 @@ enum colshuf_status csf_zstd_decompress(struct csf_codec *codec, struct csf_span
   if (walk.announced > target->max_size) return csf_target_too_large(target, walk.announced, err);
   CSF_TRY(need_decompressor(codec, err));
   uint64_t limit = smaller(walk.bound, target->max_size);
-  uint64_t room = smaller(limit, FIRST_ROOM + (uint64_t)input.size * PLAUSIBLE_RATIO);
+  uint64_t plausible = smaller(limit, FIRST_ROOM + (uint64_t)input.size * PLAUSIBLE_RATIO);
+  uint64_t room = target->capacity > input.size ? smaller(plausible, target->capacity) : plausible;
   for (;;) {
     if (target->buffer != NULL) CSF_TRY(take_room(target, room, err));
     uint64_t capacity = smaller(target->capacity, limit);
@@ -292,7 +294,7 @@ enum colshuf_status csf_zstd_decompress(struct csf_codec *codec, struct csf_span
     if (ZSTD_getErrorCode(made) != ZSTD_error_dstSize_tooSmall) return fail_zstd(made, "decompress", err);
     if (capacity == target->max_size) return csf_target_too_large(target, capacity + 1, err);
     if (capacity == limit) return fail_zstd(made, "decompress", err);
-    room = smaller(limit, capacity * 4);
+    room = capacity < plausible ? plausible : smaller(limit, capacity * 4);
   }
 }
 
