@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -492,7 +493,7 @@ static void only_what_dead_processes_left_is_cleaned(void) {
 }
 
 /* Readers while two writers replace one output again and again: always one attempt, or none. */
-static volatile bool stop;
+static atomic_bool stop;
 static void *commit_repeatedly(void *ctx) {
   struct attempt *attempt = ctx;
   uintptr_t failures = 0;
