@@ -111,15 +111,20 @@ static uint64_t hash_value(const struct csf_field *field, const struct ArrowArra
   return bytes.size == 0 ? 1 : XXH3_64bits(bytes.data, bytes.size);
 }
 
-/* The slot that holds the place of a value equal to value i of `values`, or the free one where it would go. */
+/* Values may have been chosen to share a hash: one that meets so many others is taken for new. */
+enum { MOST_PROBES = 128 };
+
+/* The slot that holds the place of a value equal to value i of `values`, or the free one where it would go; NULL: both too far away. */
 static uint32_t *find_slot(const struct csf_dictionary *dictionary, const struct ArrowArray *values, int64_t i) {
   const struct csf_field *field = dictionary->field->dictionary;
   uint32_t *slots = (uint32_t *)(void *)dictionary->slots.data;
   uint64_t mask = dictionary->slots.size / sizeof *slots - 1;
-  for (uint64_t at = hash_value(field, values, i) & mask;; at = (at + 1) & mask) {
+  uint64_t at = hash_value(field, values, i) & mask;
+  for (int probes = 0; probes < MOST_PROBES; probes++, at = (at + 1) & mask) {
     if (slots[at] == 0) return &slots[at];
     if (csf_array_equal(field, &dictionary->values, slots[at] - 1, values, i, 1)) return &slots[at];
   }
+  return NULL;
 }
 
 /* A table at most half full with n values more than are known, holding all known ones. */
@@ -133,7 +138,7 @@ static enum colshuf_status make_table(struct csf_dictionary *dictionary, int64_t
   }
   for (; dictionary->n_hashed < (uint64_t)dictionary->values.length; dictionary->n_hashed++) {
     uint32_t *slot = find_slot(dictionary, &dictionary->values, (int64_t)dictionary->n_hashed);
-    if (*slot == 0) *slot = (uint32_t)dictionary->n_hashed + 1;
+    if (slot != NULL && *slot == 0) *slot = (uint32_t)dictionary->n_hashed + 1;
   }
   return COLSHUF_OK;
 }
@@ -158,7 +163,8 @@ static int64_t map_values(struct csf_dictionary *dictionary, const struct ArrowA
   const int64_t unknown = dictionary->values.length;
   int64_t n = 0;
   for (int64_t i = 0; i < values->length; i++) {
-    uint32_t place = *find_slot(dictionary, values, i);
+    const uint32_t *slot = find_slot(dictionary, values, i);
+    uint32_t place = slot == NULL ? 0 : *slot;
     /* Two equal new values of one dictionary both become new: rare, and allowed. */
     map[i] = place != 0 ? place - 1 : (uint32_t)(unknown + n);
     if (place == 0) fresh[n++] = i;
