@@ -63,6 +63,32 @@ enum colshuf_status csf_array_set_variadic(struct csf_slab *slab, struct ArrowAr
 /* Fixed number of buffers of a layout in the C Data Interface (views: 3 = validity, views, sizes). */
 int64_t csf_layout_n_buffers(enum csf_layout layout);
 
+/* The value at place i of an array of dictionary indices of this type, or of run ends. */
+static inline int64_t csf_index_at(const void *data, enum csf_type type, int64_t i) {
+  const uint8_t *bytes = data;
+  switch (type) {
+    case CSF_INT8:
+      return (int8_t)bytes[i];
+    case CSF_UINT8:
+      return bytes[i];
+    case CSF_INT16:
+      return csf_load_i16(bytes + 2 * i);
+    case CSF_UINT16:
+      return csf_load_u16(bytes + 2 * i);
+    case CSF_INT32:
+      return csf_load_i32(bytes + 4 * i);
+    case CSF_UINT32:
+      return csf_load_u32(bytes + 4 * i);
+    default:
+      return csf_load_i64(bytes + 8 * i); /* an unsigned one above 2^63 becomes negative: no valid index */
+  }
+}
+
+/* Whether arrays of the layout have a validity bitmap: unions, run ends and nulls have none. */
+static inline bool csf_layout_has_bitmap(enum csf_layout layout) {
+  return layout != CSF_LAYOUT_NULL && layout < CSF_LAYOUT_SPARSE_UNION;
+}
+
 /* The validity bitmap, or NULL when no value is null (null_count 0, or no bitmap; unions, run ends and nulls have none). */
 const uint8_t *csf_array_validity(const struct csf_field *field, const struct ArrowArray *array);
 

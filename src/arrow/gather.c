@@ -76,17 +76,12 @@ static enum colshuf_status gather_layout(struct csf_gather *g, const struct csf_
   return csf_fail(g->err, COLSHUF_INVALID_ARGUMENT, "column \"%s\" has no layout", field->name);
 }
 
-static bool has_validity(enum csf_layout layout) {
-  return layout != CSF_LAYOUT_NULL && layout != CSF_LAYOUT_SPARSE_UNION && layout != CSF_LAYOUT_DENSE_UNION &&
-         layout != CSF_LAYOUT_RUN_END;
-}
-
 static enum colshuf_status gather_plain(struct csf_gather *g, const struct csf_field *field, struct csf_pieces pieces,
                                         struct ArrowArray *out) {
   out->length = pieces.n_rows;
   out->null_count = 0;
   if (field->dictionary != NULL) return csf_gather_dictionary(g, field, pieces, out);
-  if (has_validity(field->layout)) CSF_TRY(csf_gather_validity(g, pieces, out));
+  if (csf_layout_has_bitmap(field->layout)) CSF_TRY(csf_gather_validity(g, pieces, out));
   return gather_layout(g, field, pieces, out);
 }
 

@@ -98,41 +98,7 @@ enum colshuf_status csf_gather_dictionary(struct csf_gather *g, const struct csf
  */
 void csf_gather_lookup(const struct csf_piece *piece, int64_t *rows, bool *holes);
 
-/* The value at place i of an array of dictionary indices of this type, or of run ends. */
-static inline int64_t csf_index_at(const void *data, enum csf_type type, int64_t i) {
-  const uint8_t *bytes = data;
-  switch (type) {
-    case CSF_INT8:
-      return (int8_t)bytes[i];
-    case CSF_UINT8:
-      return bytes[i];
-    case CSF_INT16:
-      return csf_load_i16(bytes + 2 * i);
-    case CSF_UINT16:
-      return csf_load_u16(bytes + 2 * i);
-    case CSF_INT32:
-      return csf_load_i32(bytes + 4 * i);
-    case CSF_UINT32:
-      return csf_load_u32(bytes + 4 * i);
-    default:
-      return csf_load_i64(bytes + 8 * i); /* unsigned ones above 2^63 are no valid index */
-  }
-}
-
 /* The run that holds logical place i: the first whose end is greater. ends must be valid and reach beyond i. */
 int64_t csf_run_find(const struct csf_field *field, const struct ArrowArray *array, int64_t i);
-
-/* Offsets of 4 or 8 bytes at any address. */
-static inline int64_t csf_offset_at(const void *offsets, int64_t i, bool wide) {
-  const uint8_t *bytes = offsets;
-  return wide ? csf_load_i64(bytes + 8 * i) : csf_load_i32(bytes + 4 * i);
-}
-static inline void csf_offset_set(void *offsets, int64_t i, bool wide, int64_t value) {
-  if (wide) {
-    ((int64_t *)offsets)[i] = value;
-  } else {
-    ((int32_t *)offsets)[i] = (int32_t)value;
-  }
-}
 
 #endif

@@ -352,12 +352,8 @@ enum colshuf_status csf_array_set_variadic(struct csf_slab *slab, struct ArrowAr
   return COLSHUF_OK;
 }
 
-static bool has_bitmap(enum csf_layout layout) {
-  return layout != CSF_LAYOUT_NULL && layout < CSF_LAYOUT_SPARSE_UNION;
-}
-
 const uint8_t *csf_array_validity(const struct csf_field *field, const struct ArrowArray *array) {
-  if (array->null_count == 0 || !has_bitmap(field->layout)) return NULL;
+  if (array->null_count == 0 || !csf_layout_has_bitmap(field->layout)) return NULL;
   return array->buffers[0];
 }
 

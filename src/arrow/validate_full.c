@@ -48,13 +48,9 @@ static enum colshuf_status check_nulls(const struct csf_place *at) {
   return nulls > 0 && is_required(at) ? check_required(at) : COLSHUF_OK;
 }
 
-static inline int64_t offset_at(const uint8_t *offsets, bool wide, int64_t i) {
-  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
-}
-
 static enum colshuf_status fail_text(const struct csf_place *at, const uint8_t *offsets, bool wide, const uint8_t *text) {
   for (int64_t i = 0; i < at->array->length; i++) {
-    int64_t start = offset_at(offsets, wide, i), end = offset_at(offsets, wide, i + 1);
+    int64_t start = csf_offset_at(offsets, i, wide), end = csf_offset_at(offsets, i + 1, wide);
     if (csf_utf8_valid(text + start, (size_t)(end - start))) continue;
     return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": its %" PRId64 " bytes at %" PRId64 " are not UTF-8", i, end - start, start);
   }
@@ -68,8 +64,8 @@ static inline int continues(const uint8_t *text, int64_t offset) {
 
 /* Whether no offset falls inside a character of well-formed text. Offsets at the very end have no byte to look at. */
 static bool start_characters(const uint8_t *offsets, bool wide, int64_t n, const uint8_t *text) {
-  int64_t end = offset_at(offsets, wide, n), i = 0;
-  while (n > 0 && offset_at(offsets, wide, n - 1) == end) n--;
+  int64_t end = csf_offset_at(offsets, n, wide), i = 0;
+  while (n > 0 && csf_offset_at(offsets, n - 1, wide) == end) n--;
   int inside = 0;
   if (wide) {
     for (; i < n; i++) inside |= continues(text, csf_load_i64(offsets + 8 * i));
@@ -88,7 +84,7 @@ static enum colshuf_status check_texts(const struct csf_place *at, bool wide) {
   const struct ArrowArray *array = at->array;
   const uint8_t *offsets = (const uint8_t *)array->buffers[1] + array->offset * (wide ? 8 : 4);
   const uint8_t *text = array->buffers[2];
-  int64_t start = offset_at(offsets, wide, 0), end = offset_at(offsets, wide, array->length);
+  int64_t start = csf_offset_at(offsets, 0, wide), end = csf_offset_at(offsets, array->length, wide);
   if (start == end) return COLSHUF_OK;
   enum csf_utf8 whole = csf_utf8_check(text + start, (size_t)(end - start));
   if (whole == CSF_UTF8_ASCII) return COLSHUF_OK;

@@ -6,15 +6,10 @@
 #include "arrow/scan.h"
 #include "arrow/validate.h"
 
-/* Entry i of a buffer of 32- or 64-bit places. */
-static inline int64_t place_at(const uint8_t *places, bool wide, int64_t i) {
-  return wide ? csf_load_i64(places + 8 * i) : csf_load_i32(places + 4 * i);
-}
-
 static enum colshuf_status fail_offsets(const struct csf_place *at, const uint8_t *offsets, bool wide) {
   int64_t last = 0;
   for (int64_t i = 0; i <= at->array->length; i++) {
-    int64_t next = place_at(offsets, wide, i);
+    int64_t next = csf_offset_at(offsets, i, wide);
     if (next < 0) return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": offset %" PRId64 " is negative", i, next);
     if (next < last) {
       return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": offset falls from %" PRId64 " to %" PRId64, i - 1, last, next);
@@ -31,7 +26,7 @@ static enum colshuf_status check_offsets(const struct csf_place *at, bool wide, 
   const struct csf_scan *scan = csf_scan();
   bool rises = wide ? scan->rises64(offsets, array->length) : scan->rises32(offsets, array->length);
   if (!rises) return fail_offsets(at, offsets, wide);
-  int64_t last = place_at(offsets, wide, array->length);
+  int64_t last = csf_offset_at(offsets, array->length, wide);
   if (last <= limit) return COLSHUF_OK;
   return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": offset %" PRId64 " is past the %" PRId64 " %s", array->length - 1, last,
                      limit, what);
@@ -43,7 +38,7 @@ static enum colshuf_status check_list_views(const struct csf_place *at, bool wid
   const uint8_t *offsets = (const uint8_t *)array->buffers[1] + array->offset * width;
   const uint8_t *sizes = (const uint8_t *)array->buffers[2] + array->offset * width;
   for (int64_t i = 0; i < array->length; i++) {
-    int64_t start = place_at(offsets, wide, i), size = place_at(sizes, wide, i);
+    int64_t start = csf_offset_at(offsets, i, wide), size = csf_offset_at(sizes, i, wide);
     if (CSF_LIKELY(start >= 0 && size >= 0 && start <= limit && size <= limit - start)) continue;
     return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": list of %" PRId64 " values at %" PRId64 " is outside of %" PRId64, i, size,
                        start, limit);
@@ -81,18 +76,6 @@ static enum colshuf_status check_views(const struct csf_place *at) {
   return COLSHUF_OK;
 }
 
-static int64_t index_at(const uint8_t *values, enum csf_type type, int64_t i) {
-  switch (type) {
-    case CSF_INT8: return (int8_t)values[i];
-    case CSF_UINT8: return values[i];
-    case CSF_INT16: return csf_load_i16(values + 2 * i);
-    case CSF_UINT16: return csf_load_u16(values + 2 * i);
-    case CSF_INT32: return csf_load_i32(values + 4 * i);
-    case CSF_UINT32: return csf_load_u32(values + 4 * i);
-    default: return csf_load_i64(values + 8 * i); /* an unsigned one beyond 2^63 becomes negative: outside as well */
-  }
-}
-
 static bool indices_below(const uint8_t *values, int32_t width, int64_t n, uint64_t limit) {
   const struct csf_scan *scan = csf_scan();
   switch (width) {
@@ -116,7 +99,7 @@ static enum colshuf_status check_indices(const struct csf_place *at) {
     return COLSHUF_OK;
   }
   for (int64_t i = 0; i < array->length; i++) {
-    int64_t index = index_at(values, field->type, i);
+    int64_t index = csf_index_at(values, field->type, i);
     if ((uint64_t)index < limit || csf_row_is_null(at, i)) continue;
     return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": index %" PRId64 " into a dictionary of %" PRIu64 " values", i, index, limit);
   }
@@ -155,7 +138,7 @@ static enum colshuf_status check_run_ends(const struct csf_place *at) {
   const uint8_t *values = ends->length == 0 ? NULL : (const uint8_t *)ends->buffers[1] + ends->offset * field->width;
   int64_t last = 0;
   for (int64_t i = 0; i < ends->length; i++) {
-    int64_t next = index_at(values, field->type, i);
+    int64_t next = csf_index_at(values, field->type, i);
     if (next <= last) {
       return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "run %" PRId64 " ends at %" PRId64 ", the one before it at %" PRId64, i, next, last);
     }

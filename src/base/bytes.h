@@ -36,6 +36,17 @@ CSF_STORE(csf_store_i64, int64_t)
 #undef CSF_LOAD
 #undef CSF_STORE
 
+/* Entry i of offsets of 4 or 8 bytes, at any address. */
+static inline __attribute__((always_inline)) int64_t csf_offset_at(const void *offsets, int64_t i, bool wide) {
+  const uint8_t *bytes = (const uint8_t *)offsets;
+  return wide ? csf_load_i64(bytes + 8 * i) : csf_load_i32(bytes + 4 * i);
+}
+static inline __attribute__((always_inline)) void csf_offset_set(void *offsets, int64_t i, bool wide, int64_t value) {
+  uint8_t *bytes = (uint8_t *)offsets;
+  if (wide) csf_store_i64(bytes + 8 * i, value);
+  else csf_store_i32(bytes + 4 * i, (int32_t)value);
+}
+
 static inline uint64_t csf_load_be64(const void *place) {
   return __builtin_bswap64(csf_load_u64(place));
 }

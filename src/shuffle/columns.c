@@ -135,16 +135,11 @@ static add_fn *const add_to_layout[] = {
     [CSF_LAYOUT_RUN_END] = csf_column_add_run_end,
 };
 
-static bool has_validity_buffer(enum csf_layout layout) {
-  return layout != CSF_LAYOUT_NULL && layout != CSF_LAYOUT_SPARSE_UNION && layout != CSF_LAYOUT_DENSE_UNION &&
-         layout != CSF_LAYOUT_RUN_END;
-}
-
 enum colshuf_status csf_column_add(struct csf_column *column, const struct ArrowArray *array, struct csf_rows rows,
                                    struct colshuf_error *err) {
   enum csf_layout layout = column->field->layout;
   if (rows.n == 0) return COLSHUF_OK;
-  if (has_validity_buffer(layout)) CSF_TRY(csf_column_add_validity(column, array, rows, err));
+  if (csf_layout_has_bitmap(layout)) CSF_TRY(csf_column_add_validity(column, array, rows, err));
   CSF_TRY(add_to_layout[layout](column, array, rows, err));
   column->length += rows.n;
   return COLSHUF_OK;
@@ -213,7 +208,7 @@ static void show_view_buffers(struct csf_column *column, struct ArrowArray *arra
 static void show_buffers(struct csf_column *column, struct ArrowArray *array) {
   const void **buffers = array->buffers;
   int64_t at = 0;
-  if (has_validity_buffer(column->field->layout)) {
+  if (csf_layout_has_bitmap(column->field->layout)) {
     buffers[at++] = column->has_validity ? column->validity.data : NULL;
   }
   if (column->field->layout == CSF_LAYOUT_VIEW) {

@@ -3,31 +3,13 @@
 #include "arrow/array.h"
 #include "shuffle/columns.h"
 
-static inline __attribute__((always_inline)) int64_t load_offset(const uint8_t *offsets, int64_t i, bool wide) {
-  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
-}
-
-static inline __attribute__((always_inline)) void store_offset(uint8_t *offsets, int64_t i, int64_t value, bool wide) {
-  if (wide) csf_store_i64(offsets + 8 * i, value);
-  else csf_store_i32(offsets + 4 * i, (int32_t)value);
-}
-
-/* A range: the same offsets, moved by one distance. Additions wrap as unsigned; the end was checked before. */
-static inline __attribute__((always_inline)) void move_offsets(uint8_t *to, const uint8_t *from, int64_t n, int64_t distance,
-                                                               bool wide) {
-  for (int64_t i = 0; i < n; i++) {
-    if (wide) csf_store_u64(to + 8 * i, csf_load_u64(from + 8 * i) + (uint64_t)distance);
-    else csf_store_u32(to + 4 * i, csf_load_u32(from + 4 * i) + (uint32_t)distance);
-  }
-}
-
 /* The ends of the strings of rows, each behind the one before; returns the last. */
 static inline __attribute__((always_inline)) int64_t gather_ends(uint8_t *to, const uint8_t *from, struct csf_rows rows,
                                                                  int64_t end, bool wide) {
   for (int64_t i = 0; i < rows.n; i++) {
     int64_t row = rows.base + rows.rows[i];
-    end += load_offset(from, row + 1, wide) - load_offset(from, row, wide);
-    store_offset(to, i, end, wide);
+    end += csf_offset_at(from, row + 1, wide) - csf_offset_at(from, row, wide);
+    csf_offset_set(to, i, wide, end);
   }
   return end;
 }
@@ -42,8 +24,8 @@ static inline __attribute__((always_inline)) void copy_strings(uint8_t *to, cons
                                                                int64_t step) {
   for (int64_t i = 0; i < rows.n; i++) {
     int64_t row = rows.base + rows.rows[i];
-    int64_t start = load_offset(offsets, row, wide);
-    int64_t size = load_offset(offsets, row + 1, wide) - start;
+    int64_t start = csf_offset_at(offsets, row, wide);
+    int64_t size = csf_offset_at(offsets, row + 1, wide) - start;
     if (CSF_LIKELY(size <= step && start + step <= source_end)) memcpy(to, from + start, (size_t)step);
     else memcpy(to, from + start, (size_t)size);
     to += size;
@@ -82,12 +64,12 @@ static inline __attribute__((always_inline)) enum colshuf_status add_range(struc
                                                                            struct csf_rows rows, bool wide,
                                                                            struct colshuf_error *err) {
   const uint8_t *offsets = array->buffers[1];
-  int64_t start = load_offset(offsets, rows.base, wide);
-  int64_t size = load_offset(offsets, rows.base + rows.n, wide) - start;
+  int64_t start = csf_offset_at(offsets, rows.base, wide);
+  int64_t size = csf_offset_at(offsets, rows.base + rows.n, wide) - start;
   int64_t end = (int64_t)column->extra.size;
   CSF_TRY(check_end(column, end + size, wide, err));
   CSF_TRY(csf_column_need(column, &column->extra, (size_t)size, err));
-  move_offsets(to, offsets + (rows.base + 1) * (wide ? 8 : 4), rows.n, end - start, wide);
+  csf_move_offsets(to, offsets + (rows.base + 1) * (wide ? 8 : 4), rows.n, end - start, wide);
   if (size > 0) memcpy(column->extra.data + end, (const uint8_t *)array->buffers[2] + start, (size_t)size);
   column->extra.size += (size_t)size;
   return COLSHUF_OK;
@@ -103,7 +85,7 @@ static inline __attribute__((always_inline)) enum colshuf_status add_rows(struct
   CSF_TRY(check_end(column, end, wide, err));
   CSF_TRY(csf_column_need(column, &column->extra, (size_t)(end - start), err));
   if (end > start) {
-    int64_t source_end = load_offset(offsets, array->offset + array->length, wide);
+    int64_t source_end = csf_offset_at(offsets, array->offset + array->length, wide);
     copy_by_average(column->extra.data + start, array->buffers[2], source_end, offsets, rows, wide, (end - start) / rows.n);
   }
   column->extra.size = (size_t)end;

@@ -3,10 +3,6 @@
 #include "arrow/array.h"
 #include "shuffle/columns.h"
 
-static int64_t load_offset(const uint8_t *offsets, int64_t i, bool wide) {
-  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
-}
-
 /* Sums that stick to the top instead of turning over: hostile list views may mean any number of values. */
 static uint64_t add(uint64_t a, uint64_t b) {
   uint64_t sum;
@@ -59,8 +55,8 @@ static void measure_list_view(const struct csf_field *field, const struct ArrowA
   int64_t first = 0;
   for (int64_t i = base; i < base + n; i++) {
     if (validity != NULL && !csf_bit_get(validity, i)) continue;
-    uint64_t size = (uint64_t)load_offset(array->buffers[2], i, wide);
-    int64_t offset = load_offset(array->buffers[1], i, wide);
+    uint64_t size = (uint64_t)csf_offset_at(array->buffers[2], i, wide);
+    int64_t offset = csf_offset_at(array->buffers[1], i, wide);
     if (values == 0) first = offset;
     else if (size > 0 && (uint64_t)offset != (uint64_t)first + values) in_order = false;
     values = add(values, size);
@@ -72,8 +68,8 @@ static void measure_list_view(const struct csf_field *field, const struct ArrowA
 static void measure_list(const struct csf_field *field, const struct ArrowArray *array, int64_t base, int64_t n,
                          struct csf_measure *sum) {
   bool wide = field->layout == CSF_LAYOUT_LIST64;
-  int64_t first = load_offset(array->buffers[1], base, wide);
-  int64_t values = load_offset(array->buffers[1], base + n, wide) - first;
+  int64_t first = csf_offset_at(array->buffers[1], base, wide);
+  int64_t values = csf_offset_at(array->buffers[1], base + n, wide) - first;
   sum->bytes = add(sum->bytes, (uint64_t)n * (wide ? 8 : 4));
   measure_node(&field->children[0], array->children[0], array->children[0]->offset + first, values, sum);
 }
@@ -116,7 +112,7 @@ static int64_t runs_before(const struct ArrowArray *ends, int64_t row, int32_t w
   int64_t low = 0, high = ends->length;
   while (low < high) {
     int64_t middle = low + (high - low) / 2, at = middle + ends->offset;
-    int64_t end = width == 2 ? csf_load_i16(values + 2 * at) : load_offset(values, at, width == 8);
+    int64_t end = width == 2 ? csf_load_i16(values + 2 * at) : csf_offset_at(values, at, width == 8);
     if (end <= row) low = middle + 1;
     else high = middle;
   }
@@ -147,8 +143,8 @@ static void measure_node(const struct csf_field *field, const struct ArrowArray 
     case CSF_LAYOUT_BINARY32:
     case CSF_LAYOUT_BINARY64: {
       bool wide = field->layout == CSF_LAYOUT_BINARY64;
-      int64_t first = load_offset(array->buffers[1], base, wide);
-      bytes += rows * (wide ? 8 : 4) + (uint64_t)(load_offset(array->buffers[1], base + n, wide) - first);
+      int64_t first = csf_offset_at(array->buffers[1], base, wide);
+      bytes += rows * (wide ? 8 : 4) + (uint64_t)(csf_offset_at(array->buffers[1], base + n, wide) - first);
       break;
     }
     case CSF_LAYOUT_VIEW: bytes += rows * 16 + view_bytes(field, array, base, n); break;

@@ -6,15 +6,6 @@
 #include "arrow/array.h"
 #include "shuffle/columns.h"
 
-static int64_t load_offset(const uint8_t *offsets, int64_t i, bool wide) {
-  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
-}
-
-static void store_offset(uint8_t *offsets, int64_t i, int64_t value, bool wide) {
-  if (wide) csf_store_i64(offsets + 8 * i, value);
-  else csf_store_i32(offsets + 4 * i, (int32_t)value);
-}
-
 /* Scratch for n rows of a child. */
 static enum colshuf_status need_rows(struct csf_column *column, int64_t n, uint32_t **rows, struct colshuf_error *err) {
   if ((uint64_t)n > UINT32_MAX) return csf_column_fail_limit(column, err);
@@ -64,9 +55,9 @@ static enum colshuf_status add_list_offsets(struct csf_column *column, const uin
   int64_t start = column->children[0].length, end = start;
   for (int64_t i = 0; i < rows.n; i++) {
     int64_t row = csf_rows_at(rows, i);
-    int64_t size = load_offset(offsets, row + 1, wide) - load_offset(offsets, row, wide);
+    int64_t size = csf_offset_at(offsets, row + 1, wide) - csf_offset_at(offsets, row, wide);
     if (csf_add_overflow(end, size, &end) || (!wide && end > INT32_MAX)) return csf_column_fail_limit(column, err);
-    store_offset(to, i, end, wide);
+    csf_offset_set(to, i, wide, end);
   }
   *n_values = end - start;
   return COLSHUF_OK;
@@ -79,7 +70,7 @@ enum colshuf_status csf_column_add_list(struct csf_column *column, const struct 
   const struct ArrowArray *values = array->children[0];
   int64_t n = 0;
   CSF_TRY(add_list_offsets(column, offsets, rows, wide, &n, err));
-  int64_t first = load_offset(offsets, rows.base, wide);
+  int64_t first = csf_offset_at(offsets, rows.base, wide);
   if (rows.rows == NULL) {
     struct csf_rows range = {values->offset + first, NULL, n};
     return csf_column_add(&column->children[0], values, range, err);
@@ -89,9 +80,9 @@ enum colshuf_status csf_column_add_list(struct csf_column *column, const struct 
   int64_t at = 0;
   for (int64_t i = 0; i < rows.n; i++) {
     int64_t row = rows.base + rows.rows[i];
-    int64_t end = load_offset(offsets, row + 1, wide) - first;
+    int64_t end = csf_offset_at(offsets, row + 1, wide) - first;
     if (end > UINT32_MAX) return csf_column_fail_limit(column, err);
-    for (int64_t value = load_offset(offsets, row, wide) - first; value < end; value++) list[at++] = (uint32_t)value;
+    for (int64_t value = csf_offset_at(offsets, row, wide) - first; value < end; value++) list[at++] = (uint32_t)value;
   }
   return csf_column_add(&column->children[0], values, as_range(values->offset + first, list, n), err);
 }
@@ -104,7 +95,7 @@ struct list_views {
 
 static int64_t view_size(const struct list_views *views, int64_t row) {
   if (views->validity != NULL && !csf_bit_get(views->validity, row)) return 0;
-  return load_offset(views->sizes, row, views->wide);
+  return csf_offset_at(views->sizes, row, views->wide);
 }
 
 /* The lowest offset of a list that has values, and the number of all values; the sizes of hostile lists may add up to anything. */
@@ -115,7 +106,7 @@ static bool sum_list_views(const struct list_views *views, struct csf_rows rows,
     int64_t row = csf_rows_at(rows, i);
     int64_t size = view_size(views, row);
     if (size == 0) continue;
-    int64_t offset = load_offset(views->offsets, row, views->wide);
+    int64_t offset = csf_offset_at(views->offsets, row, views->wide);
     if (offset < *lowest) *lowest = offset;
     if (csf_add_overflow(*n_values, size, n_values)) return false;
   }
@@ -134,10 +125,10 @@ static enum colshuf_status add_list_views(struct csf_column *column, const struc
   for (int64_t i = 0; i < rows.n; i++) {
     int64_t row = csf_rows_at(rows, i);
     int64_t size = view_size(views, row);
-    int64_t from = size == 0 ? 0 : load_offset(views->offsets, row, views->wide) - lowest;
+    int64_t from = size == 0 ? 0 : csf_offset_at(views->offsets, row, views->wide) - lowest;
     if (from + size > UINT32_MAX) return csf_column_fail_limit(column, err);
-    store_offset(offsets, i, end, views->wide);
-    store_offset(sizes, i, size, views->wide);
+    csf_offset_set(offsets, i, views->wide, end);
+    csf_offset_set(sizes, i, views->wide, size);
     end += size;
     for (int64_t j = 0; j < size; j++) *list++ = (uint32_t)(from + j);
   }

@@ -61,10 +61,6 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size) {
   else memcpy(to, from, (size_t)size);
 }
 
-static inline int64_t load_offset(const uint8_t *offsets, int64_t i, bool wide) {
-  return wide ? csf_load_i64(offsets + 8 * i) : csf_load_i32(offsets + 4 * i);
-}
-
 static void measure_binary(const struct csf_source *table, struct csf_slice *slices, size_t n, bool wide) {
   int64_t width = wide ? 8 : 4;
   for (size_t i = 0; i < n; i++) {
@@ -74,7 +70,7 @@ static void measure_binary(const struct csf_source *table, struct csf_slice *sli
     }
     struct csf_slice *slice = &slices[i];
     const uint8_t *offsets = table[slice->chunk_index].main;
-    int64_t size = load_offset(offsets, slice->start + slice->n, wide) - load_offset(offsets, slice->start, wide);
+    int64_t size = csf_offset_at(offsets, slice->start + slice->n, wide) - csf_offset_at(offsets, slice->start, wide);
     slice->bytes += (uint64_t)(size + slice->n * width);
   }
 }
@@ -129,13 +125,6 @@ struct text {
   int64_t size;
 };
 
-static inline void move_offsets(uint8_t *to, const uint8_t *from, int64_t n, int64_t distance, bool wide) {
-  for (int64_t i = 0; i < n; i++) {
-    if (wide) csf_store_u64(to + 8 * i, csf_load_u64(from + 8 * i) + (uint64_t)distance);
-    else csf_store_u32(to + 4 * i, csf_load_u32(from + 4 * i) + (uint32_t)distance);
-  }
-}
-
 /* The offsets of all slices, and where their texts lie; returns the end of all texts. */
 static inline __attribute__((always_inline)) int64_t append_offsets(struct csf_column *column, const struct csf_source *table,
                                                                     const struct csf_slice *slices, size_t n,
@@ -149,9 +138,9 @@ static inline __attribute__((always_inline)) int64_t append_offsets(struct csf_c
       const struct csf_slice *next = &slices[i + AHEAD];
       prefetch(table[next->chunk_index].main + next->start * width, (next->n + 1) * width);
     }
-    int64_t start = load_offset(offsets, 0, wide);
-    texts[i] = (struct text){source->extra == NULL ? NULL : source->extra + start, load_offset(offsets, slices[i].n, wide) - start};
-    move_offsets(to, offsets + width, slices[i].n, end - start, wide);
+    int64_t start = csf_offset_at(offsets, 0, wide);
+    texts[i] = (struct text){source->extra == NULL ? NULL : source->extra + start, csf_offset_at(offsets, slices[i].n, wide) - start};
+    csf_move_offsets(to, offsets + width, slices[i].n, end - start, wide);
     to += slices[i].n * width;
     end += texts[i].size;
   }
