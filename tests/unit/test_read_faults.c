@@ -286,6 +286,36 @@ static void reading_survives_every_refusal(void) {
   csf_schema_release(schema);
 }
 
+static void waiting_blocks_hold_no_more_than_they_need(void) {
+  enum { BLOCKS = 64, ROWS = 1000 };
+  struct csf_schema *schema = test_schema("a: int64, b: int64, c: float64, d: decimal128(20, 0)");
+  struct test_random random = {43};
+  struct ArrowArray batch;
+  struct test_array_options array = {.rows = ROWS};
+  test_random_array(&random, &schema->root, &array, &batch);
+  for (int codec = 0; codec < 4; codec++) {
+    test_output_init(&output);
+    for (int i = 0; i < BLOCKS; i++) {
+      test_output_add(&output, &schema->root, &batch, 0, ROWS - 5 * (i % 8), (enum colshuf_codec)codec);
+    }
+    struct colshuf_source source = {.bytes = output.data.data, .size = output.data.size};
+    struct colshuf_read_options options = {.allocator = test_heap, .target_rows = BLOCKS * ROWS};
+    struct colshuf_error err = {0};
+    struct ArrowArrayStream stream;
+    struct ArrowArray out;
+    uint64_t before = test_heap_bytes(), raw = (uint64_t)BLOCKS * ROWS * 40;
+    test_heap_reset_peak();
+    REQUIRE_OK(colshuf_read(&source, 1, &options, NULL, &stream, &err));
+    REQUIRE(stream.get_next(&stream, &out) == 0);
+    CHECK(test_heap_peak() - before < 2 * raw + raw / 2 + (1 << 20)); /* what waits, and what is made of it */
+    out.release(&out);
+    stream.release(&stream);
+    test_output_clear(&output);
+  }
+  batch.release(&batch);
+  csf_schema_release(schema);
+}
+
 /* System calls of reading, of which the nth fails, or each is interrupted and short. */
 static int64_t calls_left;
 static bool in_pieces;
@@ -392,6 +422,7 @@ static void damaged_metadata_of_a_block_read_in_part_is_told_or_harmless(void) {
 }
 
 static const struct test_case tests[] = {
+    TEST(waiting_blocks_hold_no_more_than_they_need),
     TEST(damaged_metadata_of_a_block_read_in_part_is_told_or_harmless),
     TEST(every_failing_system_call_is_told_and_interrupted_ones_are_not),
     TEST(every_truncation_is_told_and_earlier_rows_are_delivered),
