@@ -86,19 +86,19 @@ static struct csf_span view_text(const struct ArrowArray *values, int64_t row) {
   return (struct csf_span){(const uint8_t *)values->buffers[2 + csf_load_i32(view + 8)] + csf_load_i32(view + 12), (size_t)size};
 }
 
+/* Texts of no bytes may lie nowhere. */
+static struct csf_span text_at(const struct ArrowArray *values, int64_t start, int64_t end) {
+  if (start == end) return (struct csf_span){NULL, 0};
+  return (struct csf_span){(const uint8_t *)values->buffers[2] + start, (size_t)(end - start)};
+}
+
 /* The bytes of value i, which is not null, of a field that can be hashed. */
 static struct csf_span value_bytes(const struct csf_field *field, const struct ArrowArray *values, int64_t i) {
   int64_t row = values->offset + i;
   const uint8_t *first = values->buffers[1];
   switch (field->layout) {
-    case CSF_LAYOUT_BINARY32: {
-      int32_t start = csf_load_i32(first + 4 * row);
-      return (struct csf_span){(const uint8_t *)values->buffers[2] + start, (size_t)(csf_load_i32(first + 4 * row + 4) - start)};
-    }
-    case CSF_LAYOUT_BINARY64: {
-      int64_t start = csf_load_i64(first + 8 * row);
-      return (struct csf_span){(const uint8_t *)values->buffers[2] + start, (size_t)(csf_load_i64(first + 8 * row + 8) - start)};
-    }
+    case CSF_LAYOUT_BINARY32: return text_at(values, csf_load_i32(first + 4 * row), csf_load_i32(first + 4 * row + 4));
+    case CSF_LAYOUT_BINARY64: return text_at(values, csf_load_i64(first + 8 * row), csf_load_i64(first + 8 * row + 8));
     case CSF_LAYOUT_VIEW: return view_text(values, row);
     default: return (struct csf_span){first + row * field->width, (size_t)field->width};
   }

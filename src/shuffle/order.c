@@ -81,7 +81,7 @@ static void read_keys(struct csf_order *order, const uint64_t *keys, uint32_t n)
 
 static enum colshuf_status order_by_sorting(struct csf_order *order, const int32_t *ids, uint32_t n, int32_t n_partitions,
                                             struct colshuf_error *err) {
-  CSF_TRY(csf_buffer_reserve(&order->scratch, (size_t)n * 2 * sizeof(uint64_t), err));
+  CSF_TRY(csf_buffer_reserve(&order->scratch, ((size_t)n + 1) * 2 * sizeof(uint64_t), err));
   uint64_t *keys = (uint64_t *)(void *)order->scratch.data;
   for (uint32_t i = 0; i < n; i++) {
     if (ids[i] < 0 || ids[i] >= n_partitions) {
