@@ -47,6 +47,8 @@ struct colshuf_partitioner_options {
   int32_t max_hash_columns;      /* round robin by RULES_COMET: 0 = all columns */
   const struct ArrowSchema *bounds_schema; /* range: a struct of the key columns, in order */
   const struct ArrowArray *bounds;         /* range: sorted distinct rows; both borrowed until _new returns, copied */
+  int64_t group_rows; /* round robin by position, so many rows in a row to one partition, counted on from batch to batch: cheap to
+                         cut, and no column is looked at. 0 = row by row (RULES_COMET: by hash) */
 };
 
 struct colshuf_partitioner;

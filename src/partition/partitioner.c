@@ -23,7 +23,9 @@ struct colshuf_partitioner {
   struct csf_buffer scratch;
   struct csf_row_sorter sorter;
   struct csf_range *range; /* NULL: one partition */
-  uint32_t position;       /* round robin: of the last row dealt out; wraps as Spark's int does */
+  int64_t group_rows;
+  int64_t left_in_group; /* rows that still go where the last one went */
+  uint32_t position;     /* round robin: of the last row dealt out; wraps as Spark's int does */
 };
 
 static enum colshuf_status check_options(const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
@@ -35,6 +37,9 @@ static enum colshuf_status check_options(const struct colshuf_partitioner_option
   }
   if (options->max_hash_columns < 0) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "max_hash_columns is %d", options->max_hash_columns);
+  }
+  if (options->group_rows < 0) {
+    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "group_rows is %" PRId64, options->group_rows);
   }
   if (options->kind == COLSHUF_PARTITION_ID && options->n_keys != 1) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "the column of partition ids is 1 key, not %d", options->n_keys);
@@ -67,7 +72,7 @@ static enum colshuf_status check_id_column(const struct csf_column *column, stru
 /* Comet's round robin hashes the first columns; Spark's needs columns only to sort by them. */
 static enum colshuf_status init_round_robin(struct colshuf_partitioner *partitioner, const struct ArrowSchema *schema,
                                             const struct colshuf_partitioner_options *options, struct colshuf_error *err) {
-  if (options->rules == COLSHUF_RULES_COMET) {
+  if (options->rules == COLSHUF_RULES_COMET && options->group_rows == 0) {
     partitioner->by_hash = true;
     CSF_TRY(csf_keys_init(&partitioner->keys, schema, NULL, -1, CSF_USE_HASH_WITH_MAPS, &partitioner->allocator, err));
     int32_t n = options->max_hash_columns;
@@ -75,6 +80,7 @@ static enum colshuf_status init_round_robin(struct colshuf_partitioner *partitio
     return COLSHUF_OK;
   }
   partitioner->sort_first = options->sort_first && options->n_partitions > 1;
+  partitioner->group_rows = options->group_rows > 0 ? options->group_rows : 1;
   struct csf_random random = csf_random_seeded(options->task_id);
   partitioner->position = (uint32_t)csf_random_below(&random, options->n_partitions);
   int32_t n_columns = partitioner->sort_first ? -1 : 0;
@@ -161,7 +167,12 @@ static enum colshuf_status ids_by_hash(struct colshuf_partitioner *partitioner, 
 
 /* Spark keeps the position in an int that wraps; its pmod then jumps, and so must ours. */
 static int32_t next_partition(struct colshuf_partitioner *partitioner) {
-  return (int32_t)csf_pmod(++partitioner->position, &partitioner->divisor);
+  if (partitioner->left_in_group == 0) {
+    partitioner->left_in_group = partitioner->group_rows;
+    partitioner->position++;
+  }
+  partitioner->left_in_group--;
+  return (int32_t)csf_pmod(partitioner->position, &partitioner->divisor);
 }
 
 static enum colshuf_status ids_round_robin(struct colshuf_partitioner *partitioner, int64_t n_rows, int32_t *ids,

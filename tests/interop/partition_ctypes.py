@@ -18,7 +18,7 @@ class PartitionerOptions(ctypes.Structure):
     _fields_ = [("allocator", Allocator), ("kind", ctypes.c_int), ("n_partitions", ctypes.c_int32), ("keys", ctypes.c_void_p),
                 ("n_keys", ctypes.c_int32), ("rules", ctypes.c_int), ("allow_map_keys", ctypes.c_int), ("task_id", ctypes.c_int64),
                 ("sort_first", ctypes.c_int), ("max_hash_columns", ctypes.c_int32), ("bounds_schema", ctypes.c_void_p),
-                ("bounds", ctypes.c_void_p)]
+                ("bounds", ctypes.c_void_p), ("group_rows", ctypes.c_int64)]
 
 
 class SamplerOptions(ctypes.Structure):

@@ -49,6 +49,27 @@ static void the_first_row_goes_one_past_the_start_and_batches_go_on(void) {
   test_table_clear(&table);
 }
 
+static void groups_of_rows_go_on_from_batch_to_batch(void) {
+  struct colshuf_error err;
+  struct test_table table = test_table("int32", "1 | 2 | 3");
+  struct colshuf_partitioner_options options = round_robin(10, 0);
+  options.group_rows = 4;
+  for (int rules = COLSHUF_RULES_SPARK; rules <= COLSHUF_RULES_COMET; rules++) {
+    options.rules = (enum colshuf_rules)rules;
+    struct colshuf_partitioner *partitioner = partitioner_new(&table, &options);
+    for (int32_t batch = 0; batch < 20; batch++) {
+      int32_t ids[3];
+      REQUIRE_OK(colshuf_partitioner_ids(partitioner, &table.batch, ids, &err));
+      for (int32_t i = 0; i < 3; i++) CHECK_INT(ids[i], (9 + (batch * 3 + i) / 4) % 10);
+    }
+    colshuf_partitioner_free(partitioner);
+  }
+  options.group_rows = -1;
+  struct colshuf_partitioner *partitioner;
+  CHECK_STATUS(colshuf_partitioner_new(&table.c_schema, &options, &partitioner, &err), COLSHUF_INVALID_ARGUMENT);
+  test_table_clear(&table);
+}
+
 /* Sixteen tasks of six or seven rows fill all of ten partitions. */
 static void tasks_do_not_all_start_at_the_same_partition(void) {
   struct colshuf_error err;
@@ -285,6 +306,7 @@ static void a_refused_allocation_leaves_nothing_behind(void) {
 static const struct test_case tests[] = {
     TEST(tasks_start_where_spark_starts_them),
     TEST(the_first_row_goes_one_past_the_start_and_batches_go_on),
+    TEST(groups_of_rows_go_on_from_batch_to_batch),
     TEST(tasks_do_not_all_start_at_the_same_partition),
     TEST(rows_have_the_bytes_of_an_unsafe_row),
     TEST(rows_depend_on_values_only),
