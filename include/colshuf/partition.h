@@ -20,7 +20,8 @@ enum colshuf_partitioning {
 /*
  * Whose rule where Spark and Comet's native code differ (NaN and wide decimals hashed, keys equal to a bound, order of floats;
  * round robin by hash). Spark is of two minds about one type, calendar intervals: its interpreter hashes months, days and
- * microseconds, the code that it generates (and that moves rows, unless generation is off) leaves the days out.
+ * microseconds, the code that it generates (and that moves rows, unless generation is off) leaves the days out. A partitioner with
+ * SPARK does as the generated code; colshuf_murmur3 with SPARK as the interpreter.
  */
 enum colshuf_rules {
   COLSHUF_RULES_SPARK = 0,

@@ -129,7 +129,8 @@ enum colshuf_status colshuf_partitioner_new(const struct ArrowSchema *schema, co
   if (partitioner == NULL) return csf_fail_memory(err, sizeof *partitioner);
   partitioner->allocator = allocator;
   partitioner->kind = options->kind;
-  partitioner->rules = options->rules;
+  /* Rows go where Spark's generated code sends them. */
+  partitioner->rules = options->rules == COLSHUF_RULES_SPARK ? COLSHUF_RULES_SPARK_GENERATED : options->rules;
   partitioner->n_partitions = options->n_partitions;
   partitioner->divisor = csf_divisor_of((uint32_t)options->n_partitions);
   csf_buffer_init(&partitioner->scratch, &allocator);

@@ -190,6 +190,14 @@ static struct colshuf_partitioner_options hash_options(int32_t n_partitions) {
       .allocator = test_heap, .kind = COLSHUF_PARTITION_HASH, .n_partitions = n_partitions, .keys = &key_0, .n_keys = 1};
 }
 
+/* -85556545 mod 1000 = 455, 1081828689 mod 1000 = 689: the days do not move a row. */
+static void intervals_go_where_sparks_generated_code_sends_them(void) {
+  struct test_table table = test_table("interval_month_day_nano", "{1 2 3000} | {1 3 3000} | {0 0 0} | null");
+  struct colshuf_partitioner_options options = hash_options(1000);
+  check_ids(&table, &options, (const int32_t[]){455, 455, 689, 42});
+  test_table_clear(&table);
+}
+
 static void ids_are_never_negative_nor_too_large(void) {
   struct test_table table = test_table("int32", "-1206686999 | -1703619863 | -1693959553 | 2131931348");
   struct colshuf_partitioner_options options = hash_options(3);
@@ -455,6 +463,7 @@ static const struct test_case tests[] = {
     TEST(the_days_of_an_interval_count_unless_spark_generated_the_code),
     TEST(types_that_spark_lacks_hash_as_the_nearest_type),
     TEST(the_kernels_agree_with_the_fold_for_every_type),
+    TEST(intervals_go_where_sparks_generated_code_sends_them),
     TEST(ids_are_never_negative_nor_too_large),
     TEST(null_keys_go_to_42_modulo_the_partitions),
     TEST(a_hash_of_no_columns_is_the_seed),
