@@ -109,7 +109,7 @@ def print_goals(results):
 
 
 def document(results):
-    lines = ["# Blocks", "", "Made by `make bench`; nanoseconds a block, one thread, pinned; medians of three rounds of nine samples.", ""]
+    lines = ["# Blocks", "", "Made by `make bench`; nanoseconds a block, one thread, pinned; medians of nine samples in each round.", ""]
     lines += [", ".join(f"{name} {value}" for name, value in results.machine.items() if name not in ("program", "build")), "",
               "![decode times](performance-blocks.svg)", ""]
     by_goal = collections.defaultdict(list)
