@@ -169,8 +169,8 @@ static void blocks_may_differ_in_names_nullability_and_dictionaries(void) {
   struct csf_schema *schemas[4];
   const char *const types[] = {"id: int64 not null, s: utf8, l: list<item: struct<id: int64 not null, flag: bool not null>>",
                                "c0: int64, c1: dictionary<int32, utf8>, c2: list<element: struct<id: int64, flag: bool>>",
-                               "c0: dictionary<int8, int64>, c1: dictionary<uint16, utf8>, c2: list<struct<id: int64 not null, "
-                               "flag: dictionary<int8, bool>>>",
+                               ("c0: dictionary<int8, int64>, c1: dictionary<uint16, utf8>, c2: list<struct<id: int64 not null, "
+                                "flag: dictionary<int8, bool>>>"),
                                "c0: int64, c1: utf8, c2: list<struct<id: int64, flag: bool>>"};
   for (int keep = 0; keep < 2; keep++) {
     for (int64_t target = 0; target < 2; target++) {
