@@ -4,11 +4,11 @@
  *
  * For each FOLDER/NAME.arrow and codec it writes FOLDER/NAME-CODEC.blocks (one block a batch, laid out as arrow-rs does, offsets
  * plain, so that a peer can read the same bytes) and times, a line of JSON each:
- *   decode trusted | validated   schema cached: full decode to C Data and release
- *   first trusted | validated    a decoder that has not seen the schema
- *   view                         decode to a borrowed view
- *   raw                          the codec library alone on the same bytes, into a warm buffer
- *   memcpy                       a copy of the decompressed stream
+ *   decode verified | trusted | validated   schema cached: full decode to C Data and release
+ *   first, view                             so: a decoder that has not seen the schema; decode to a borrowed view
+ *   raw                                     the codec library alone on the same bytes, into a warm buffer
+ *   schema                                  uncompressed: a stream reader opened, its schema parsed, and closed again
+ *   memcpy                                  uncompressed: a copy of the stream
  * Blocks lie in memory so that the bodies of uncompressed ones are aligned, as a reader of a mapped file can place them.
  */
 #include <stdlib.h>
@@ -92,6 +92,35 @@ static void pass_memcpy(void *ctx) {
   for (int i = 0; i < cell->n_blocks; i++) memcpy(cell->target, cell->blocks[i].data, cell->blocks[i].raw_size);
 }
 
+struct memory {
+  const uint8_t *data;
+  size_t left;
+};
+
+static int64_t read_memory(void *ctx, void *buffer, size_t size) {
+  struct memory *memory = ctx;
+  if (size > memory->left) size = memory->left;
+  memcpy(buffer, memory->data, size);
+  memory->data += size;
+  memory->left -= size;
+  return (int64_t)size;
+}
+
+static void pass_schema(void *ctx) {
+  struct cell *cell = ctx;
+  struct colshuf_error err;
+  for (int i = 0; i < cell->n_blocks; i++) {
+    struct memory memory = {cell->blocks[i].data + COLSHUF_BLOCK_HEADER_SIZE, cell->blocks[i].size - COLSHUF_BLOCK_HEADER_SIZE};
+    struct colshuf_input input = {.read = read_memory, .ctx = &memory};
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    bench_need(colshuf_ipc_reader_open(&input, NULL, &stream, &err), &err, "stream");
+    if (stream.get_schema(&stream, &schema) != 0) exit(3);
+    schema.release(&schema);
+    stream.release(&stream);
+  }
+}
+
 /* Encodes every batch; the copy starts 20 bytes before a 64-byte border. The uncompressed twin tells the raw size. */
 static void make_blocks(const struct bench_table *table, const struct bench_codec *codec, struct cell *cell) {
   struct colshuf_error err;
@@ -134,7 +163,8 @@ static void save_blocks(const char *folder, const char *name, const struct cell 
 
 static void time_decoder(const struct bench_plan *plan, const char *name, struct cell *cell, enum colshuf_trust trust) {
   struct colshuf_error err;
-  const char *mode = trust == COLSHUF_UNTRUSTED ? "validated" : "trusted";
+  static const char *const modes[] = {"validated", "trusted", "verified"};
+  const char *mode = modes[trust];
   cell->options = (struct colshuf_block_decoder_options){.trust = trust};
   bench_need(colshuf_block_decoder_new(&cell->options, &cell->decoder, &err), &err, "decoder");
   cell->owner = cell->codec == COLSHUF_NONE ? &owner : NULL;
@@ -156,6 +186,7 @@ static void run_cell(const struct bench_plan *plan, const char *folder, const ch
   for (int i = 0; i < cell.n_blocks; i++) largest = cell.blocks[i].raw_size > largest ? cell.blocks[i].raw_size : largest;
   cell.target = bench_alloc(largest);
   memset(cell.target, 1, largest);
+  time_decoder(plan, name, &cell, COLSHUF_TRUSTED_VERIFIED);
   time_decoder(plan, name, &cell, COLSHUF_TRUSTED_LOCAL);
   time_decoder(plan, name, &cell, COLSHUF_UNTRUSTED);
   struct bench_timing timing = bench_measure(plan, pass_raw, &cell);
@@ -163,6 +194,8 @@ static void run_cell(const struct bench_plan *plan, const char *folder, const ch
   if (codec->codec == COLSHUF_NONE) {
     timing = bench_measure(plan, pass_memcpy, &cell);
     bench_report("memcpy", name, "", &timing, cell.n_blocks, "");
+    timing = bench_measure(plan, pass_schema, &cell);
+    bench_report("schema", name, "", &timing, cell.n_blocks, "");
   }
   for (int i = 0; i < cell.n_blocks; i++) free(cell.blocks[i].data - 44);
   free(cell.blocks);

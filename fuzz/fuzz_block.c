@@ -32,7 +32,7 @@ static size_t decode_both(struct colshuf_block_decoder *warm, enum colshuf_trust
   } else {
     PROMISE(consumed == fresh_consumed && consumed >= COLSHUF_BLOCK_HEADER_SIZE && consumed <= size);
     PROMISE(batch.length == fresh_batch.length && batch.n_children == fresh_batch.n_children);
-    fuzz_check_batch(&schema, &batch, trust == COLSHUF_UNTRUSTED);
+    fuzz_check_batch(&schema, &batch, trust);
     schema.release(&schema);
     fresh_schema.release(&fresh_schema);
     batch.release(&batch);
@@ -44,7 +44,7 @@ static size_t decode_both(struct colshuf_block_decoder *warm, enum colshuf_trust
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size < 1) return 0;
-  enum colshuf_trust trust = (data[0] & 1) != 0 ? COLSHUF_TRUSTED_LOCAL : COLSHUF_UNTRUSTED;
+  enum colshuf_trust trust = fuzz_trust(data[0]);
   struct colshuf_block_decoder *decoder = new_decoder(trust);
   size_t at = 1;
   for (int i = 0; i < 8 && at < size; i++) {

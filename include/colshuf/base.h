@@ -58,10 +58,18 @@ struct colshuf_allocator {
 };
 
 /*
- * Whether the bytes come from this process' own machine and user (skip deep checks of values) or from anywhere else.
- * Memory safety holds for both. Zero is the safe one.
+ * Where bytes come from, and so what is checked of the values in them. Structure (counts, lengths, extents) is checked always, and no
+ * decoder ever reads outside of its input. Zero is the safe one.
+ *
+ * UNTRUSTED         from anywhere: every rule of the format, UTF-8 and null counts included.
+ * TRUSTED_LOCAL     of this machine and user: whatever leads to other memory (offsets, indices, views, type ids, run ends) is still
+ *                   checked, so that whoever reads the batch stays inside of it; other values are not.
+ * TRUSTED_VERIFIED  written by this machine, and a checksum of them has been verified since: of offsets the first and the last are
+ *                   checked, of other values none, so that the time does not depend on the rows. If that is wrong, whoever reads the batch
+ *                   may be led outside of it, as with any Arrow array of a faulty producer.
+ *                   Where colshuf itself copies values (dictionaries, the shuffle reader), this counts as TRUSTED_LOCAL.
  */
-enum colshuf_trust { COLSHUF_UNTRUSTED = 0, COLSHUF_TRUSTED_LOCAL = 1 };
+enum colshuf_trust { COLSHUF_UNTRUSTED = 0, COLSHUF_TRUSTED_LOCAL = 1, COLSHUF_TRUSTED_VERIFIED = 2 };
 
 /*
  * What a reader accepts at most; a zero field means the default in brackets.

@@ -108,6 +108,7 @@ struct csf_buffer_sizes {
 /* How deep csf_array_validate looks. */
 enum csf_validate_level {
   CSF_VALIDATE_STRUCTURE, /* counts, lengths, pointers, sizes: what memory safety of O(columns) needs */
+  CSF_VALIDATE_ENDS,      /* + the first and the last offset. Verified bytes stop here */
   CSF_VALIDATE_MEMORY,    /* + every offset, view, index, run end and type id: nothing can be read outside. Trusted bytes stop here */
   CSF_VALIDATE_FULL       /* + null counts, nulls in non-nullable fields, UTF-8, inline view padding: formats.md B.11 */
 };

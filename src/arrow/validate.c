@@ -276,7 +276,7 @@ static bool plainly_fits(struct csf_validation *validation, const struct csf_fie
 }
 
 static enum colshuf_status check_values(const struct csf_place *at) {
-  if (at->validation->level >= CSF_VALIDATE_MEMORY) CSF_TRY(csf_validate_memory(at));
+  if (at->validation->level >= CSF_VALIDATE_ENDS) CSF_TRY(csf_validate_memory(at));
   return at->validation->level >= CSF_VALIDATE_FULL ? csf_validate_full(at) : COLSHUF_OK;
 }
 

@@ -19,13 +19,18 @@ static enum colshuf_status fail_offsets(const struct csf_place *at, const uint8_
   return COLSHUF_OK;
 }
 
+static bool offsets_rise(const uint8_t *offsets, int64_t n, bool wide, bool ends_only) {
+  int64_t first = csf_offset_at(offsets, 0, wide);
+  if (ends_only) return first >= 0 && first <= csf_offset_at(offsets, n, wide);
+  return wide ? csf_scan()->rises64(offsets, n) : csf_scan()->rises32(offsets, n);
+}
+
 /* Offsets never fall and end within limit (bytes, or rows of the child). */
 static enum colshuf_status check_offsets(const struct csf_place *at, bool wide, int64_t limit, const char *what) {
   const struct ArrowArray *array = at->array;
   const uint8_t *offsets = (const uint8_t *)array->buffers[1] + array->offset * (wide ? 8 : 4);
-  const struct csf_scan *scan = csf_scan();
-  bool rises = wide ? scan->rises64(offsets, array->length) : scan->rises32(offsets, array->length);
-  if (!rises) return fail_offsets(at, offsets, wide);
+  bool ends_only = at->validation->level == CSF_VALIDATE_ENDS;
+  if (!offsets_rise(offsets, array->length, wide, ends_only)) return fail_offsets(at, offsets, wide);
   int64_t last = csf_offset_at(offsets, array->length, wide);
   if (last <= limit) return COLSHUF_OK;
   return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": offset %" PRId64 " is past the %" PRId64 " %s", array->length - 1, last,
@@ -148,19 +153,31 @@ static enum colshuf_status check_run_ends(const struct csf_place *at) {
   return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "the last run ends at %" PRId64 ", but there are %" PRId64 " rows", last, end);
 }
 
+static bool has_offsets(enum csf_layout layout) {
+  return layout == CSF_LAYOUT_BINARY32 || layout == CSF_LAYOUT_BINARY64 || layout == CSF_LAYOUT_LIST32 || layout == CSF_LAYOUT_LIST64;
+}
+
+static enum colshuf_status check_all_offsets(const struct csf_place *at) {
+  enum csf_layout layout = at->field->layout;
+  if (layout == CSF_LAYOUT_BINARY32 || layout == CSF_LAYOUT_BINARY64) {
+    return check_offsets(at, layout == CSF_LAYOUT_BINARY64, csf_buffer_room(at, 2), "bytes");
+  }
+  return check_offsets(at, layout == CSF_LAYOUT_LIST64, at->array->children[0]->length, "values");
+}
+
 enum colshuf_status csf_validate_memory(const struct csf_place *at) {
-  const struct ArrowArray *array = at->array;
+  enum csf_layout layout = at->field->layout;
   /* No rows: no buffer is looked at, neither here nor by any kernel. Run ends alone are checked whole, like any other child. */
-  if (array->length == 0 && at->field->layout != CSF_LAYOUT_RUN_END) return COLSHUF_OK;
-  switch (at->field->layout) {
+  if (at->array->length == 0 && layout != CSF_LAYOUT_RUN_END) return COLSHUF_OK;
+  if (at->validation->level == CSF_VALIDATE_ENDS && !has_offsets(layout)) return COLSHUF_OK;
+  switch (layout) {
     case CSF_LAYOUT_FIXED:
       return at->field->dictionary == NULL ? COLSHUF_OK : check_indices(at);
     case CSF_LAYOUT_BINARY32:
     case CSF_LAYOUT_BINARY64:
-      return check_offsets(at, at->field->layout == CSF_LAYOUT_BINARY64, csf_buffer_room(at, 2), "bytes");
     case CSF_LAYOUT_LIST32:
     case CSF_LAYOUT_LIST64:
-      return check_offsets(at, at->field->layout == CSF_LAYOUT_LIST64, array->children[0]->length, "values");
+      return check_all_offsets(at);
     case CSF_LAYOUT_VIEW:
       return check_views(at);
     case CSF_LAYOUT_LIST_VIEW32:

@@ -20,7 +20,7 @@ struct plain_reader {
   uint8_t *lengths_memory;
   const struct csf_scan *scan;
   bool as_lengths;
-  bool is_full; /* values are checked that no memory access depends on */
+  enum csf_validate_level level;
 };
 
 struct buffer {
@@ -45,8 +45,11 @@ static bool nulls_and_text_are_right(const struct csf_field *field, const struct
 }
 
 static inline bool offsets_are_right(const struct plain_reader *p, bool wide, const uint8_t *offsets, uint64_t data_size) {
-  if (wide) return p->scan->rises64(offsets, (int64_t)p->n) && csf_load_u64(offsets + 8 * p->n) <= data_size;
-  return p->scan->rises32(offsets, (int64_t)p->n) && csf_load_u32(offsets + 4 * p->n) <= data_size;
+  uint64_t first = wide ? csf_load_u64(offsets) : csf_load_u32(offsets);
+  uint64_t last = wide ? csf_load_u64(offsets + 8 * p->n) : csf_load_u32(offsets + 4 * p->n);
+  if (first > last || last > data_size) return false; /* and so neither is negative */
+  if (p->level == CSF_VALIDATE_ENDS) return true;
+  return wide ? p->scan->rises64(offsets, (int64_t)p->n) : p->scan->rises32(offsets, (int64_t)p->n);
 }
 
 /* Transposed lengths into the room that was set aside for them; *offsets moves there. */
@@ -91,7 +94,7 @@ static inline bool take_column(const struct plain_reader *p, const struct csf_co
   column->null_count = (int64_t)null_count;
   column->buffers[0] = null_count == 0 ? NULL : validity.data;
   if (!(plan->kind >= CSF_COLUMN_OFFSETS32 ? take_binary(p, plan, column) : take_values(p, plan, column))) return false;
-  return !(p->is_full && (null_count > 0 || plan->is_text)) || nulls_and_text_are_right(field, column);
+  return !(p->level == CSF_VALIDATE_FULL && (null_count > 0 || plan->is_text)) || nulls_and_text_are_right(field, column);
 }
 
 int32_t csf_plain_columns_read(struct csf_batch_reader *r, const struct csf_column_plan *plans, const struct csf_field *fields,
@@ -100,7 +103,7 @@ int32_t csf_plain_columns_read(struct csf_batch_reader *r, const struct csf_colu
   struct plain_reader p = {.node = r->nodes.data, .entry = r->body.entry, .body = r->body.body.data, .body_size = r->body.body.size,
                            .n = (uint64_t)r->length, .bitmap_size = ((uint64_t)r->length + 7) / 8, .lengths_memory = r->lengths_memory,
                            .scan = csf_scan(), .as_lengths = r->options->offsets_as_lengths,
-                           .is_full = r->options->trust == COLSHUF_UNTRUSTED};
+                           .level = csf_validate_level_of(r->options->trust)};
   uint32_t n_left = r->body.n_left;
   if ((uint32_t)n > r->nodes.count) n = (int32_t)r->nodes.count;
   int32_t i = 0;

@@ -225,7 +225,7 @@ static enum colshuf_status read_array(struct csf_batch_reader *r, const struct c
 
 static enum colshuf_status validate(struct csf_batch_reader *r, const struct csf_field *field, const struct ArrowArray *array) {
   struct csf_buffer_sizes sizes = {r->sizes, (int64_t)r->n_sizes};
-  enum csf_validate_level level = r->options->trust == COLSHUF_UNTRUSTED ? CSF_VALIDATE_FULL : CSF_VALIDATE_MEMORY;
+  enum csf_validate_level level = csf_validate_level_of(r->options->trust);
   enum colshuf_status status = csf_array_validate(field, array, &sizes, level, r->err);
   if (status != COLSHUF_INVALID_ARGUMENT) return status;
   if (r->err != NULL) r->err->status = COLSHUF_CORRUPT; /* the arrays are made of bytes: theirs is the fault */

@@ -23,6 +23,12 @@ struct csf_batch_reader {
   struct colshuf_error *err;
 };
 
+/* An unknown level of trust is none. */
+static inline enum csf_validate_level csf_validate_level_of(enum colshuf_trust trust) {
+  if (trust == COLSHUF_TRUSTED_VERIFIED) return CSF_VALIDATE_ENDS;
+  return trust == COLSHUF_TRUSTED_LOCAL ? CSF_VALIDATE_MEMORY : CSF_VALIDATE_FULL;
+}
+
 /* Prepares *reader for a message: everything but what open_batch finds out. sizes_at_hand has room for CSF_SIZES_AT_HAND. */
 void csf_batch_reader_init(struct csf_batch_reader *reader, const struct csf_batch_plan *plan, const struct csf_message *message,
                            const struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,

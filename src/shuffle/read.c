@@ -163,6 +163,7 @@ static enum colshuf_status build(struct csf_reader *r, const struct colshuf_sour
                                  struct colshuf_error *err) {
   struct colshuf_block_decoder_options decoder = {
       .allocator = r->allocator, .trust = r->options.trust, .limits = r->options.limits};
+  if (decoder.trust == COLSHUF_TRUSTED_VERIFIED) decoder.trust = COLSHUF_TRUSTED_LOCAL; /* small blocks are joined: values are copied */
   int n_decoders = 1 + (r->options.threads > 0 ? r->options.threads : 0);
   decoder.pool_size = r->memory_limit / 4 / (uint64_t)n_decoders + 1;
   uint64_t most = r->options.memory_limit, *wanted = &decoder.limits.max_decompressed_size;

@@ -80,7 +80,7 @@ static void check_decodes(int line, struct colshuf_block_decoder *decoder, const
 }
 
 static void check_refuses(int line, const void *data, size_t size, enum colshuf_status wanted, const char *reason) {
-  for (int trust = 0; trust < 2; trust++) {
+  for (int trust = COLSHUF_UNTRUSTED; trust <= COLSHUF_TRUSTED_VERIFIED; trust++) {
     struct colshuf_error err = {.message = ""};
     struct csf_buffer text = test_buffer();
     struct colshuf_block_decoder *decoder = new_decoder((enum colshuf_trust)trust);

@@ -17,11 +17,11 @@ static void offsets_are_never_negative_never_fall_and_end_within_the_bytes(void)
   array.buffers[1] = I32(0, 5, 4);
   BAD(&field, &array, MEMORY, "row 1: offset falls from 5 to 4");
   array.buffers[1] = I32(-1, 3, 9);
-  BAD(&field, &array, MEMORY, "row 0: offset -1 is negative");
+  BAD(&field, &array, ENDS, "row 0: offset -1 is negative");
   array.buffers[1] = I32(0, INT32_MIN, 9);
   BAD(&field, &array, MEMORY, "negative");
   array = ARRAY(2, BUFFERS(NULL, I32(0, 0, 1), NULL));
-  BAD(&field, &array, MEMORY, "past the 0 bytes");
+  BAD(&field, &array, ENDS, "past the 0 bytes");
 }
 
 static void large_offsets_follow_the_same_rules(void) {
@@ -55,12 +55,12 @@ static void list_offsets_end_within_the_child(void) {
   struct ArrowArray array = PARENT(2, BUFFERS(NULL, I32(0, 1, 3)), children);
   GOOD(&field, &array);
   child.length = 2;
-  BAD(&field, &array, MEMORY, "row 1: offset 3 is past the 2 values");
+  BAD(&field, &array, ENDS, "row 1: offset 3 is past the 2 values");
   array.buffers[1] = I32(2, 1, 1);
-  BAD(&field, &array, MEMORY, "offset falls");
+  BAD(&field, &array, ENDS, "offset falls");
   field = field_over(CSF_LARGE_LIST, &child_field, 1);
   array.buffers[1] = I64(0, 1, 3);
-  BAD(&field, &array, MEMORY, "offset 3 is past the 2 values");
+  BAD(&field, &array, ENDS, "offset 3 is past the 2 values");
 }
 
 static void list_views_lie_within_the_child(void) {
