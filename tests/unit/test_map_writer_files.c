@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The map writer and files: faults of every system call, spill files and folders, attempts, rows spilled as rows. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/faults.h"
+#include "support/map_writer.h"
+
+static void sweep_calls(const struct test_input *input, const char *call, enum test_effect effect, int error, uint64_t *n) {
+  struct colshuf_error err;
+  for (uint64_t at = 1;; at++) {
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, TEST_TIGHT);
+    test_remove_output();
+    int32_t descriptors = test_open_descriptors();
+    test_fault = (struct test_fault){call, effect, error, at, 0, false};
+    csf_io_current = &test_faulty_io;
+    test_open_files = 0;
+    enum colshuf_status status = test_shuffle(input, &options, NULL, &err);
+    csf_io_current = &csf_io_system;
+    test_fault.at = 0;
+    CHECK_INT(test_open_files, 0);
+    CHECK_INT(test_open_descriptors(), descriptors);
+    bool stuck = effect == TEST_FAIL_FOREVER || (call != NULL && strcmp(call, "unlink") == 0) || call == NULL;
+    if (!stuck) CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+    if (status == COLSHUF_OK) test_check_output(input, options.output, options.checksum, NULL);
+    else if (!stuck) CHECK(!test_output_exists());
+    if (status != COLSHUF_OK) CHECK(status == COLSHUF_IO || status == COLSHUF_CORRUPT);
+    if (status == COLSHUF_IO) CHECK_INT(err.system_errno, error);
+    test_remove_left_over();
+    if (!test_fault.hit) return;
+    ++*n;
+  }
+}
+
+static void every_system_call_may_fail(void) {
+  struct test_input input;
+  uint64_t n = 0;
+  test_plain_input(&input, 18, 14, 1300);
+  sweep_calls(&input, NULL, TEST_FAIL, EIO, &n);
+  sweep_calls(&input, "write", TEST_FAIL, ENOSPC, &n);
+  sweep_calls(&input, "write", TEST_FAIL_FOREVER, ENOSPC, &n);
+  sweep_calls(&input, "copy_range", TEST_FAIL, EIO, &n);
+  sweep_calls(&input, "pread", TEST_FAIL, EIO, &n);
+  sweep_calls(&input, "open", TEST_FAIL, EMFILE, &n);
+  sweep_calls(&input, "write", TEST_SHORT, 0, &n);
+  sweep_calls(&input, "copy_range", TEST_SHORT, 0, &n);
+  printf("  %" PRIu64 " faults injected\n", n);
+  CHECK(n > 60);
+  test_input_close(&input);
+}
+
+static void a_spill_file_cut_short_is_found_at_the_merge(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  test_plain_input(&input, 19, 20, 1500);
+  for (int whole = 0; whole < 2; whole++) {
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, TEST_TIGHT);
+    struct colshuf_map_writer *writer = test_spilled_writer(&input, &options);
+    char path[700];
+    struct stat found;
+    test_spill_file(path, sizeof path);
+    REQUIRE(stat(path, &found) == 0);
+    REQUIRE(truncate(path, whole ? 0 : found.st_size - 1) == 0);
+    CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_CORRUPT);
+    CHECK(strstr(err.message, "colshuf-tmp") != NULL || strstr(err.message, "spill file was changed") != NULL);
+    CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_CORRUPT);
+    CHECK_CONTAINS(err.message, "dead");
+    colshuf_map_writer_free(writer);
+    CHECK(!test_output_exists());
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+  }
+  test_input_close(&input);
+}
+
+static void a_spill_folder_that_vanishes_is_an_error_with_its_name(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  char folder[600];
+  snprintf(folder, sizeof folder, "%s/gone", test_directory());
+  const char *folders[] = {folder};
+  REQUIRE(mkdir(folder, 0777) == 0);
+  test_plain_input(&input, 20, 20, 1500);
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, TEST_TIGHT);
+  options.spill_dirs = folders;
+  options.n_spill_dirs = 1;
+  struct colshuf_map_writer *writer;
+  REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+  REQUIRE(rmdir(folder) == 0);
+  enum colshuf_status status = COLSHUF_OK;
+  for (int32_t i = 0; status == COLSHUF_OK && i < input.n_batches; i++) {
+    status = colshuf_map_writer_write(writer, &input.batches[i], &err);
+  }
+  CHECK_INT(status, COLSHUF_IO);
+  CHECK_CONTAINS(err.message, folder);
+  CHECK_STATUS(colshuf_map_writer_write(writer, &input.batches[0], &err), COLSHUF_IO);
+  CHECK_CONTAINS(err.message, "dead");
+  colshuf_map_writer_free(writer);
+  test_input_close(&input);
+}
+
+static void spill_files_take_turns_over_the_folders(void) {
+  struct test_input input;
+  struct colshuf_map_metrics metrics;
+  char folders[3][600];
+  const char *names[3];
+  for (int i = 0; i < 3; i++) {
+    snprintf(folders[i], sizeof folders[i], "%s/disk%d", test_directory(), i);
+    REQUIRE(mkdir(folders[i], 0777) == 0);
+    names[i] = folders[i];
+  }
+  test_plain_input(&input, 21, 20, 1500);
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, TEST_TIGHT);
+  options.spill_dirs = names;
+  options.n_spill_dirs = 3;
+  struct colshuf_error err;
+  struct colshuf_map_writer *writer;
+  REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+  writer->spills.file_size = 1;
+  for (int32_t i = 0; i < input.n_batches; i++) REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[i], &err));
+  colshuf_map_writer_metrics(writer, &metrics);
+  REQUIRE(metrics.spills >= 3);
+  for (int i = 0; i < 3; i++) CHECK(test_count_files(folders[i], "colshuf-tmp") > 0);
+  REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
+  for (int i = 0; i < 3; i++) CHECK_INT(test_count_files(folders[i], "colshuf-tmp"), 0);
+  colshuf_map_writer_free(writer);
+  test_check_output(&input, options.output, options.checksum, NULL);
+  for (int i = 0; i < 3; i++) rmdir(folders[i]);
+  test_input_close(&input);
+}
+
+static void descriptors_and_files_stay_flat_over_many_spills(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  struct colshuf_map_writer *writer;
+  test_plain_input(&input, 22, 10, 300);
+  int32_t before = test_open_descriptors(), first = -1;
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 0);
+  REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+  for (int round = 0; round < 30; round++) {
+    REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[round % 10], &err));
+    REQUIRE_OK(colshuf_map_writer_spill(writer, NULL, &err));
+    if (first < 0) first = test_open_descriptors();
+    CHECK_INT(test_open_descriptors(), first);
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 1);
+  }
+  REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
+  CHECK_INT(test_open_descriptors(), before);
+  colshuf_map_writer_free(writer);
+  CHECK(first <= before + 1);
+  test_input_close(&input);
+}
+
+static void a_second_attempt_replaces_the_first_as_a_whole(void) {
+  struct test_input first, second;
+  test_plain_input(&first, 23, 10, 500);
+  test_plain_input(&second, 24, 6, 900);
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 0);
+  test_shuffle_and_check(&first, &options, NULL);
+  options.checksum = COLSHUF_CHECKSUM_CRC32C;
+  test_shuffle_and_check(&second, &options, NULL);
+  test_input_close(&first);
+  test_input_close(&second);
+}
+
+/* Without compression or memory limit it is a plain tree of nothing: freeing removes all. */
+static void an_abandoned_writer_leaves_nothing(void) {
+  struct test_input input;
+  test_plain_input(&input, 26, 20, 1500);
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, TEST_TIGHT);
+  struct colshuf_map_writer *writer = test_spilled_writer(&input, &options);
+  CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 1);
+  colshuf_map_writer_free(writer);
+  CHECK_INT(test_count_files(test_directory(), ""), 2); /* . and .. */
+  colshuf_map_writer_free(NULL);
+  test_input_close(&input);
+}
+
+/* --- rows spilled as rows --- */
+
+/* As test_shuffle, but spills rows and not blocks, whatever their size. */
+static enum colshuf_status shuffle_by_rows(const struct test_input *input, const struct colshuf_map_writer_options *options,
+                                           struct colshuf_map_metrics *metrics, struct colshuf_error *err) {
+  struct colshuf_map_writer *writer;
+  CSF_TRY(colshuf_map_writer_new(&input->exported, options, &writer, err));
+  writer->sizes.small_block = UINT64_MAX;
+  enum colshuf_status status = COLSHUF_OK;
+  for (int32_t i = 0; status == COLSHUF_OK && i < input->n_batches; i++) {
+    status = colshuf_map_writer_write(writer, &input->batches[i], err);
+    if (status == COLSHUF_OK && i % 4 == 3) status = colshuf_map_writer_spill(writer, NULL, err);
+  }
+  if (status == COLSHUF_OK) status = colshuf_map_writer_commit(writer, NULL, err);
+  if (metrics != NULL) colshuf_map_writer_metrics(writer, metrics);
+  colshuf_map_writer_free(writer);
+  return status;
+}
+
+static void rows_of_every_type_can_be_spilled_as_rows(void) {
+  struct test_random random = {41};
+  int n = test_cases(80);
+  for (int round = 0; round < n; round++) {
+    struct test_input input;
+    struct colshuf_error err;
+    struct colshuf_map_metrics metrics;
+    struct test_schema_options plain = {.no_dictionaries = true};
+    struct test_array_options arrays = test_random_options(&random, 200);
+    test_input_open(&input, test_random_schema(&random, &plain), &test_round_robin, &random, 9, &arrays);
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
+    REQUIRE_OK(shuffle_by_rows(&input, &options, &metrics, &err));
+    test_check_output(&input, options.output, options.checksum, NULL);
+    CHECK(metrics.spills <= 3);
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+    test_input_close(&input);
+  }
+}
+
+static struct test_input many_partitions(uint64_t seed, int32_t n_partitions, int64_t rows) {
+  struct test_random random = {seed};
+  struct test_input input;
+  struct test_array_options arrays = {.rows = rows, .null_percent = 10};
+  struct colshuf_key key = {.column = 0};
+  struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = n_partitions, .keys = &key, .n_keys = 1};
+  test_input_open(&input, test_schema("k: int64 not null, t: utf8, l: list<item: int16>"), &partitioner, &random, 24, &arrays);
+  return input;
+}
+
+static void rows_of_many_partitions_make_one_block_each(void) {
+  struct test_input input = many_partitions(42, 3000, 4000);
+  struct colshuf_map_metrics metrics;
+  struct colshuf_key key = {.column = 0};
+  struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = 3000, .keys = &key, .n_keys = 1};
+  struct colshuf_map_writer_options options = test_map_options(&partitioner, 1 << 20);
+  test_shuffle_and_check(&input, &options, &metrics);
+  CHECK(metrics.spills > 2);
+  CHECK(metrics.blocks <= 3000);
+  CHECK(metrics.peak_memory <= options.memory_limit);
+  test_input_close(&input);
+}
+
+/* All rows in one group of partitions, far more than memory holds. */
+static void a_group_that_does_not_fit_is_spilled_once_more(void) {
+  struct test_random random = {43};
+  struct ArrowArray batches[20];
+  struct test_input input;
+  struct colshuf_error err;
+  struct colshuf_map_metrics metrics;
+  struct colshuf_key key = {.column = 0};
+  struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_ID, .n_partitions = 4000, .keys = &key, .n_keys = 1};
+  struct csf_schema *schema = test_schema("p: int32 not null, v: int64, t: utf8");
+  for (int i = 0; i < 20; i++) {
+    struct test_array_options arrays = {.rows = 4000};
+    test_random_array(&random, &schema->root, &arrays, &batches[i]);
+    int32_t *ids = (int32_t *)(uintptr_t)batches[i].children[0]->buffers[1];
+    for (int64_t j = 0; j < batches[i].length; j++) ids[j] = j % 50 == 0 ? (int32_t)test_random_below(&random, 4000) : 777;
+  }
+  test_input_take(&input, schema, &partitioner, batches, 20);
+  struct colshuf_map_writer_options options = test_map_options(&partitioner, 1 << 20);
+  REQUIRE_OK(shuffle_by_rows(&input, &options, &metrics, &err));
+  test_check_output(&input, options.output, options.checksum, NULL);
+  CHECK(metrics.spills > 8);
+  CHECK(metrics.peak_memory <= options.memory_limit);
+  test_input_close(&input);
+}
+
+static enum colshuf_status rows_for_sweep(void *ctx) {
+  struct colshuf_error err;
+  const struct test_input *input = ctx;
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 1 << 20);
+  return shuffle_by_rows(input, &options, NULL, &err);
+}
+
+static void every_refused_allocation_is_clean_with_rows_on_disk(void) {
+  struct test_input input;
+  test_plain_input(&input, 44, 9, 200);
+  uint64_t refusals = test_oom_sweep(rows_for_sweep, &input);
+  printf("  %" PRIu64 " allocations refused\n", refusals);
+  CHECK(refusals > 100);
+  test_check_output(&input, test_output_name(), COLSHUF_CHECKSUM_ADLER32, NULL);
+  test_input_close(&input);
+}
+
+static void every_system_call_may_fail_with_rows_on_disk(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  uint64_t n = 0;
+  test_plain_input(&input, 45, 9, 3000);
+  for (bool hit = true; hit;) {
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 1 << 20);
+    test_fault = (struct test_fault){NULL, TEST_FAIL, EIO, ++n, 0, false};
+    csf_io_current = &test_faulty_io;
+    test_open_files = 0;
+    enum colshuf_status status = shuffle_by_rows(&input, &options, NULL, &err);
+    csf_io_current = &csf_io_system;
+    test_fault.at = 0;
+    hit = test_fault.hit;
+    CHECK_INT(test_open_files, 0);
+    if (status == COLSHUF_OK) test_check_output(&input, options.output, options.checksum, NULL);
+    else CHECK_INT(status, COLSHUF_IO);
+    test_remove_left_over();
+  }
+  printf("  %" PRIu64 " faults injected\n", n - 1);
+  CHECK(n > 40);
+  test_input_close(&input);
+}
+
+static void spilled_rows_that_were_changed_are_found(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  test_plain_input(&input, 46, 9, 2000);
+  uint64_t refused = 0;
+  for (int round = 0; round < 40; round++) {
+    struct test_random random = {(uint64_t)round + 1};
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
+    struct colshuf_map_writer *writer;
+    REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+    writer->sizes.small_block = UINT64_MAX;
+    for (int32_t i = 0; i < input.n_batches; i++) REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[i], &err));
+    REQUIRE_OK(colshuf_map_writer_spill(writer, NULL, &err));
+    char path[700];
+    test_spill_file(path, sizeof path);
+    FILE *file = fopen(path, "r+b");
+    REQUIRE(file != NULL);
+    uint64_t size = writer->rows.files[0].size;
+    for (int i = 0; i < 20; i++) {
+      fseek(file, (long)test_random_below(&random, i < 10 ? 64 : size), SEEK_SET);
+      fputc((int)test_random_below(&random, 256), file);
+    }
+    fclose(file);
+    enum colshuf_status status = colshuf_map_writer_commit(writer, NULL, &err);
+    CHECK(status == COLSHUF_OK || status == COLSHUF_CORRUPT || status == COLSHUF_LIMIT || status == COLSHUF_NO_MEMORY ||
+          status == COLSHUF_UNSUPPORTED);
+    refused += status != COLSHUF_OK;
+    colshuf_map_writer_free(writer);
+  }
+  CHECK(refused > 20);
+  test_input_close(&input);
+}
+
+static const struct test_case tests[] = {
+    TEST(every_system_call_may_fail),
+    TEST(a_spill_file_cut_short_is_found_at_the_merge),
+    TEST(a_spill_folder_that_vanishes_is_an_error_with_its_name),
+    TEST(spill_files_take_turns_over_the_folders),
+    TEST(descriptors_and_files_stay_flat_over_many_spills),
+    TEST(a_second_attempt_replaces_the_first_as_a_whole),
+    TEST(an_abandoned_writer_leaves_nothing),
+    TEST(rows_of_every_type_can_be_spilled_as_rows),
+    TEST(rows_of_many_partitions_make_one_block_each),
+    TEST(a_group_that_does_not_fit_is_spilled_once_more),
+    TEST(every_refused_allocation_is_clean_with_rows_on_disk),
+    TEST(every_system_call_may_fail_with_rows_on_disk),
+    TEST(spilled_rows_that_were_changed_are_found),
+};
+TEST_MAIN(tests)
