@@ -47,26 +47,41 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-struct bench_timing bench_measure(const struct bench_plan *plan, void (*pass)(void *ctx), void *ctx) {
+/* A sample of warm-up, which also finds out how many passes make one. */
+static void warm_up(const struct bench_plan *plan, struct bench_turn *turn) {
   double start = now_ns();
-  long n_passes = 0;
-  while (n_passes == 0 || now_ns() - start < plan->sample_ms * 1e6) {
-    pass(ctx);
-    n_passes++;
+  turn->n_passes = 0;
+  while (turn->n_passes == 0 || now_ns() - start < plan->sample_ms * 1e6) {
+    turn->pass(turn->ctx);
+    turn->n_passes++;
   }
-  double *samples = bench_alloc(sizeof *samples * (size_t)plan->n_samples);
-  for (int s = 0; s < plan->n_samples; s++) {
-    start = now_ns();
-    for (long i = 0; i < n_passes; i++) pass(ctx);
-    samples[s] = (now_ns() - start) / (double)n_passes;
+}
+
+static double take_sample(const struct bench_turn *turn) {
+  double start = now_ns();
+  for (long i = 0; i < turn->n_passes; i++) turn->pass(turn->ctx);
+  return (now_ns() - start) / (double)turn->n_passes;
+}
+
+void bench_take_turns(const struct bench_plan *plan, struct bench_turn *turns, int n_turns) {
+  size_t n = (size_t)plan->n_samples;
+  double *samples = bench_alloc(sizeof *samples * n * (size_t)n_turns);
+  for (int t = 0; t < n_turns; t++) warm_up(plan, &turns[t]);
+  for (size_t s = 0; s < n; s++) {
+    for (int t = 0; t < n_turns; t++) samples[(size_t)t * n + s] = take_sample(&turns[t]);
   }
-  qsort(samples, (size_t)plan->n_samples, sizeof *samples, compare_doubles);
-  struct bench_timing timing = {.median = samples[plan->n_samples / 2],
-                                .least = samples[0],
-                                .most = samples[plan->n_samples - 1],
-                                .n_samples = plan->n_samples};
+  for (int t = 0; t < n_turns; t++) {
+    double *own = samples + (size_t)t * n;
+    qsort(own, n, sizeof *own, compare_doubles);
+    turns[t].timing = (struct bench_timing){.median = own[n / 2], .least = own[0], .most = own[n - 1], .n_samples = plan->n_samples};
+  }
   free(samples);
-  return timing;
+}
+
+struct bench_timing bench_measure(const struct bench_plan *plan, void (*pass)(void *ctx), void *ctx) {
+  struct bench_turn turn = {.pass = pass, .ctx = ctx};
+  bench_take_turns(plan, &turn, 1);
+  return turn.timing;
 }
 
 void bench_report(const char *operation, const char *cell, const char *mode, const struct bench_timing *timing, double n_blocks,

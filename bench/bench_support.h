@@ -24,8 +24,21 @@ struct bench_timing {
   int n_samples;
 };
 
-/* Medians of samples, each as many passes as fill plan->sample_ms, after one sample of warm-up. */
-struct bench_timing bench_measure(const struct bench_plan *plan, void (*pass)(void *ctx), void *ctx);
+/* One of several things that are held against each other. */
+struct bench_turn {
+  const char *operation, *mode;
+  void (*pass)(void *ctx);
+  void *ctx;
+  long n_passes;              /* in one sample */
+  struct bench_timing timing; /* the result */
+};
+
+/*
+ * Medians of samples, each as many passes as fill plan->sample_ms, after one sample of warm-up. The samples of all turns take turns: when
+ * the machine is slower for a while, it is so for all.
+ */
+void bench_take_turns(const struct bench_plan *plan, struct bench_turn *turns, int n_turns);
+struct bench_timing bench_measure(const struct bench_plan *plan, void (*pass)(void *ctx), void *ctx); /* one alone */
 
 /*
  * Prints {"program": "colshuf", "operation": …, "cell": …, "mode": …, "ns_per_block": …} for passes of n_blocks blocks each.

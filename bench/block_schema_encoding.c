@@ -89,32 +89,31 @@ static void make_streams(struct cell *cell) {
   colshuf_block_encoder_free(encoder);
 }
 
-static void time_encoder(const struct bench_plan *plan, const char *name, const char *mode, struct cell *cell) {
-  struct colshuf_error err;
-  bench_need(colshuf_block_encoder_new(&cell->table->schema, &cell->options, &cell->encoder, &err), &err, "encoder");
-  struct bench_timing timing = bench_measure(plan, pass_pre, cell);
-  report("encode", name, mode, &timing, cell);
-  colshuf_block_encoder_free(cell->encoder);
-}
-
 static void run_cell(const struct bench_plan *plan, const char *name, const struct bench_table *table,
                      const struct bench_codec *codec) {
-  struct cell cell = {.table = table, .raw = bench_raw_new()};
-  cell.options = (struct colshuf_block_encoder_options){.codec = codec->codec, .level = codec->level, .compat = COLSHUF_COMPAT_ARROW};
-  time_encoder(plan, name, "auto", &cell);
-  cell.options.offsets = COLSHUF_OFFSETS_PLAIN;
-  cell.options.layout = COLSHUF_LAYOUT_ARROW_RS;
-  cell.options.dictionary = COLSHUF_DICTIONARY_OFF;
-  time_encoder(plan, name, "pre", &cell);
-  struct bench_timing timing = bench_measure(plan, pass_each, &cell);
-  report("encode", name, "each", &timing, &cell);
-  make_streams(&cell);
-  timing = bench_measure(plan, pass_raw, &cell);
-  report("raw-compress", name, "", &timing, &cell);
-  for (int i = 0; i < table->n_batches; i++) free(cell.streams[i]);
-  free(cell.streams);
-  free(cell.stream_sizes);
-  bench_raw_free(cell.raw);
+  struct colshuf_error err;
+  struct cell chosen = {.table = table, .raw = bench_raw_new()};
+  chosen.options = (struct colshuf_block_encoder_options){.codec = codec->codec, .level = codec->level, .compat = COLSHUF_COMPAT_ARROW};
+  struct cell plain = chosen;
+  plain.options.offsets = COLSHUF_OFFSETS_PLAIN;
+  plain.options.layout = COLSHUF_LAYOUT_ARROW_RS;
+  plain.options.dictionary = COLSHUF_DICTIONARY_OFF;
+  make_streams(&plain);
+  bench_need(colshuf_block_encoder_new(&table->schema, &chosen.options, &chosen.encoder, &err), &err, "encoder");
+  bench_need(colshuf_block_encoder_new(&table->schema, &plain.options, &plain.encoder, &err), &err, "encoder");
+  struct cell each = plain, raw = plain;
+  struct bench_turn turns[] = {{.operation = "encode", .mode = "auto", .pass = pass_pre, .ctx = &chosen},
+                               {.operation = "encode", .mode = "pre", .pass = pass_pre, .ctx = &plain},
+                               {.operation = "encode", .mode = "each", .pass = pass_each, .ctx = &each},
+                               {.operation = "raw-compress", .mode = "", .pass = pass_raw, .ctx = &raw}};
+  bench_take_turns(plan, turns, 4);
+  for (int i = 0; i < 4; i++) report(turns[i].operation, name, turns[i].mode, &turns[i].timing, turns[i].ctx);
+  colshuf_block_encoder_free(chosen.encoder);
+  colshuf_block_encoder_free(plain.encoder);
+  for (int i = 0; i < table->n_batches; i++) free(plain.streams[i]);
+  free(plain.streams);
+  free(plain.stream_sizes);
+  bench_raw_free(plain.raw);
 }
 
 int main(int argc, char **argv) {

@@ -64,25 +64,35 @@ static long resident_kilobytes(void) {
   return resident * 4;
 }
 
-static void run_codec(const struct bench_plan *plan, const char *folder, const struct bench_codec *codec) {
-  struct steady s;
-  char cell[64];
-  snprintf(cell, sizeof cell, "four-%.*s", (int)strcspn(codec->name, ":"), codec->name);
-  for (int i = 0; i < N_SCHEMAS; i++) make_block(folder, codec, &s, i);
-  for (int i = 0; i < N_SCHEMAS; i++) s.decoders[i] = i == 0 ? new_decoder() : s.decoders[0];
-  for (int n = 0; n < FEW; n++) decode(&s, n % N_SCHEMAS);
+/* In the state of a long run: what was printed before has had its memory. */
+static void measure_memory(struct steady *s, const char *cell) {
+  for (int n = 0; n < FEW; n++) decode(s, n % N_SCHEMAS);
   long few = resident_kilobytes();
-  struct bench_timing timing = bench_measure(plan, pass_all, &s);
-  bench_report("alternating", cell, "validated", &timing, N_SCHEMAS, "");
-  for (int n = FEW; n < MANY; n++) decode(&s, n % N_SCHEMAS);
+  for (int n = FEW; n < MANY; n++) decode(s, n % N_SCHEMAS);
   printf("{\"program\": \"colshuf\", \"operation\": \"memory\", \"cell\": \"%s\", \"blocks\": [%d, %d], \"resident_kib\": [%ld, %ld]}\n", cell, FEW,
          MANY, few, resident_kilobytes());
-  for (int i = 1; i < N_SCHEMAS; i++) s.decoders[i] = new_decoder();
-  timing = bench_measure(plan, pass_all, &s);
-  bench_report("apart", cell, "validated", &timing, N_SCHEMAS, "");
+}
+
+static void run_codec(const struct bench_plan *plan, const char *folder, const struct bench_codec *codec) {
+  struct steady one, apart;
+  char cell[64];
+  snprintf(cell, sizeof cell, "four-%.*s", (int)strcspn(codec->name, ":"), codec->name);
+  for (int i = 0; i < N_SCHEMAS; i++) make_block(folder, codec, &one, i);
+  apart = one;
+  one.decoders[0] = new_decoder();
   for (int i = 0; i < N_SCHEMAS; i++) {
-    colshuf_block_decoder_free(s.decoders[i]);
-    free(s.blocks[i]);
+    one.decoders[i] = one.decoders[0];
+    apart.decoders[i] = new_decoder();
+  }
+  struct bench_turn turns[] = {{.operation = "alternating", .mode = "validated", .pass = pass_all, .ctx = &one},
+                               {.operation = "apart", .mode = "validated", .pass = pass_all, .ctx = &apart}};
+  bench_take_turns(plan, turns, 2);
+  for (int i = 0; i < 2; i++) bench_report(turns[i].operation, cell, turns[i].mode, &turns[i].timing, N_SCHEMAS, "");
+  measure_memory(&one, cell);
+  colshuf_block_decoder_free(one.decoders[0]);
+  for (int i = 0; i < N_SCHEMAS; i++) {
+    colshuf_block_decoder_free(apart.decoders[i]);
+    free(one.blocks[i]);
   }
 }
 

@@ -26,12 +26,17 @@ struct cell {
   struct block *blocks;
   int n_blocks;
   enum colshuf_codec codec;
-  struct colshuf_block_decoder *decoder;
-  struct colshuf_block_decoder_options options;
   const struct colshuf_bytes_owner *owner;
   struct bench_raw *raw;
   uint8_t *target;
   uint64_t rows;
+};
+
+/* A cell at one level of trust. */
+struct level {
+  struct cell *cell;
+  struct colshuf_block_decoder_options options;
+  struct colshuf_block_decoder *decoder;
 };
 
 static void keep(void *ctx) {
@@ -50,28 +55,30 @@ static void decode_block(struct cell *cell, struct colshuf_block_decoder *decode
 }
 
 static void pass_decode(void *ctx) {
-  struct cell *cell = ctx;
-  for (int i = 0; i < cell->n_blocks; i++) decode_block(cell, cell->decoder, &cell->blocks[i]);
+  struct level *level = ctx;
+  for (int i = 0; i < level->cell->n_blocks; i++) decode_block(level->cell, level->decoder, &level->cell->blocks[i]);
 }
 
 static void pass_first(void *ctx) {
-  struct cell *cell = ctx;
+  struct level *level = ctx;
+  struct cell *cell = level->cell;
   struct colshuf_error err;
   for (int i = 0; i < cell->n_blocks; i++) {
     struct colshuf_block_decoder *decoder;
-    bench_need(colshuf_block_decoder_new(&cell->options, &decoder, &err), &err, "decoder");
+    bench_need(colshuf_block_decoder_new(&level->options, &decoder, &err), &err, "decoder");
     decode_block(cell, decoder, &cell->blocks[i]);
     colshuf_block_decoder_free(decoder);
   }
 }
 
 static void pass_view(void *ctx) {
-  struct cell *cell = ctx;
+  struct level *level = ctx;
+  struct cell *cell = level->cell;
   struct colshuf_error err;
   for (int i = 0; i < cell->n_blocks; i++) {
     struct ArrowArray batch;
     size_t consumed;
-    bench_need(colshuf_block_decoder_view(cell->decoder, cell->blocks[i].data, cell->blocks[i].size, &consumed, &batch, &err), &err,
+    bench_need(colshuf_block_decoder_view(level->decoder, cell->blocks[i].data, cell->blocks[i].size, &consumed, &batch, &err), &err,
                "view");
     cell->rows += (uint64_t)batch.length;
     batch.release(&batch);
@@ -161,42 +168,41 @@ static void save_blocks(const char *folder, const char *name, const struct cell 
   if (fclose(file) != 0) exit(3);
 }
 
-static void time_decoder(const struct bench_plan *plan, const char *name, struct cell *cell, enum colshuf_trust trust) {
+enum { N_LEVELS = COLSHUF_TRUSTED_VERIFIED + 1 };
+
+static void time_cell(const struct bench_plan *plan, const char *name, struct cell *cell) {
+  static const char *const modes[N_LEVELS] = {"validated", "trusted", "verified"};
   struct colshuf_error err;
-  static const char *const modes[] = {"validated", "trusted", "verified"};
-  const char *mode = modes[trust];
-  cell->options = (struct colshuf_block_decoder_options){.trust = trust};
-  bench_need(colshuf_block_decoder_new(&cell->options, &cell->decoder, &err), &err, "decoder");
-  cell->owner = cell->codec == COLSHUF_NONE ? &owner : NULL;
-  struct bench_timing timing = bench_measure(plan, pass_decode, cell);
-  bench_report("decode", name, mode, &timing, cell->n_blocks, "");
-  timing = bench_measure(plan, pass_first, cell);
-  bench_report("first", name, mode, &timing, cell->n_blocks, "");
-  timing = bench_measure(plan, pass_view, cell);
-  bench_report("view", name, mode, &timing, cell->n_blocks, "");
-  colshuf_block_decoder_free(cell->decoder);
+  struct level levels[N_LEVELS];
+  struct bench_turn turns[3 * N_LEVELS + 3];
+  int n = 0;
+  for (int i = 0; i < N_LEVELS; i++) {
+    levels[i] = (struct level){.cell = cell, .options = {.trust = (enum colshuf_trust)i}};
+    bench_need(colshuf_block_decoder_new(&levels[i].options, &levels[i].decoder, &err), &err, "decoder");
+    turns[n++] = (struct bench_turn){.operation = "decode", .mode = modes[i], .pass = pass_decode, .ctx = &levels[i]};
+    turns[n++] = (struct bench_turn){.operation = "view", .mode = modes[i], .pass = pass_view, .ctx = &levels[i]};
+    turns[n++] = (struct bench_turn){.operation = "first", .mode = modes[i], .pass = pass_first, .ctx = &levels[i]};
+  }
+  turns[n++] = (struct bench_turn){.operation = "raw", .mode = "", .pass = pass_raw, .ctx = cell};
+  if (cell->codec == COLSHUF_NONE) {
+    turns[n++] = (struct bench_turn){.operation = "memcpy", .mode = "", .pass = pass_memcpy, .ctx = cell};
+    turns[n++] = (struct bench_turn){.operation = "schema", .mode = "", .pass = pass_schema, .ctx = cell};
+  }
+  bench_take_turns(plan, turns, n);
+  for (int i = 0; i < n; i++) bench_report(turns[i].operation, name, turns[i].mode, &turns[i].timing, cell->n_blocks, "");
+  for (int i = 0; i < N_LEVELS; i++) colshuf_block_decoder_free(levels[i].decoder);
 }
 
 static void run_cell(const struct bench_plan *plan, const char *folder, const char *name, const struct bench_table *table,
                      const struct bench_codec *codec) {
-  struct cell cell = {.codec = codec->codec, .raw = bench_raw_new()};
+  struct cell cell = {.codec = codec->codec, .owner = codec->codec == COLSHUF_NONE ? &owner : NULL, .raw = bench_raw_new()};
   make_blocks(table, codec, &cell);
   save_blocks(folder, name, &cell);
   size_t largest = 0;
   for (int i = 0; i < cell.n_blocks; i++) largest = cell.blocks[i].raw_size > largest ? cell.blocks[i].raw_size : largest;
   cell.target = bench_alloc(largest);
   memset(cell.target, 1, largest);
-  time_decoder(plan, name, &cell, COLSHUF_TRUSTED_VERIFIED);
-  time_decoder(plan, name, &cell, COLSHUF_TRUSTED_LOCAL);
-  time_decoder(plan, name, &cell, COLSHUF_UNTRUSTED);
-  struct bench_timing timing = bench_measure(plan, pass_raw, &cell);
-  bench_report("raw", name, "", &timing, cell.n_blocks, "");
-  if (codec->codec == COLSHUF_NONE) {
-    timing = bench_measure(plan, pass_memcpy, &cell);
-    bench_report("memcpy", name, "", &timing, cell.n_blocks, "");
-    timing = bench_measure(plan, pass_schema, &cell);
-    bench_report("schema", name, "", &timing, cell.n_blocks, "");
-  }
+  time_cell(plan, name, &cell);
   for (int i = 0; i < cell.n_blocks; i++) free(cell.blocks[i].data - 44);
   free(cell.blocks);
   free(cell.target);

@@ -198,13 +198,21 @@ static enum colshuf_status read_own_stream(struct block_reading *r, struct csf_c
   return status;
 }
 
+/* Which schema the block has is not known before it is decompressed; the last one of as many columns is the best guess. 0 = none. */
+static size_t likely_size(const struct csf_schema_cache *cache, uint64_t n_columns) {
+  for (int i = 0; i < CSF_SCHEMA_CACHE_SIZE && cache->entries[i] != NULL; i++) {
+    const struct csf_cached_schema *entry = cache->entries[i];
+    if ((uint64_t)entry->schema->root.n_children == n_columns) return entry->decompressed_size;
+  }
+  return cache->entries[0] == NULL ? 0 : cache->entries[0]->decompressed_size;
+}
+
 static enum colshuf_status decompress(struct block_reading *r, struct csf_span body) {
   struct colshuf_block_decoder *d = r->decoder;
   struct colshuf_allocator allocator = csf_pool_allocator(d->pool);
   csf_buffer_init(&r->content, &allocator);
-  size_t hint = d->cache.entries[0] == NULL ? 0 : d->cache.entries[0]->decompressed_size;
-  enum colshuf_status status = csf_codec_decompress(d->codec, r->header.codec, body, d->limits.max_decompressed_size,
-                                                    content_room(hint), &r->content, r->err);
+  size_t room = content_room(likely_size(&d->cache, r->header.n_columns));
+  enum colshuf_status status = csf_codec_decompress(d->codec, r->header.codec, body, d->limits.max_decompressed_size, room, &r->content, r->err);
   /* Now, before anything points into it. */
   if (status == COLSHUF_OK) return csf_buffer_reserve(&r->content, content_room(r->content.size), r->err);
   return csf_fail_context(r->err, status, "block body at byte %d", COLSHUF_BLOCK_HEADER_SIZE);
