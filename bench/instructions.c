@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes one block again and again, for counting instructions: bench_instructions COLUMNS ROWS TIMES. int64 and utf8 columns in turn, no
- * compression, trusted, schema cached, aligned and not copied. tools/check_instructions runs it under callgrind.
+ * Decodes one block again and again, for counting instructions: bench_instructions COLUMNS ROWS validated|trusted|verified TIMES. int64 and
+ * utf8 columns in turn, no compression, schema cached, aligned and not copied. tools/check_instructions runs it under callgrind.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -38,9 +38,14 @@ static void make_column(int i, int64_t rows, struct ArrowSchema *schema, struct 
   *array = (struct ArrowArray){.length = rows, .n_buffers = text ? 3 : 2, .buffers = buffers, .release = release_array};
 }
 
+static enum colshuf_trust trust_of(const char *name) {
+  if (strcmp(name, "verified") == 0) return COLSHUF_TRUSTED_VERIFIED;
+  return strcmp(name, "trusted") == 0 ? COLSHUF_TRUSTED_LOCAL : COLSHUF_UNTRUSTED;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
-  int columns = atoi(argv[1]), times = atoi(argv[3]);
+  if (argc != 5) return 2;
+  int columns = atoi(argv[1]), times = atoi(argv[4]);
   int64_t rows = atoi(argv[2]);
   struct ArrowSchema schema = {.format = "+s", .name = "", .n_children = columns, .release = release_schema};
   struct ArrowArray batch = {.length = rows, .n_buffers = 1, .n_children = columns, .release = release_array};
@@ -64,9 +69,9 @@ int main(int argc, char **argv) {
   memcpy(block, bytes, size);
 
   const struct colshuf_bytes_owner owner = {.retain = keep, .release = keep};
-  struct colshuf_block_decoder_options trusted = {.trust = COLSHUF_TRUSTED_LOCAL};
+  struct colshuf_block_decoder_options wanted = {.trust = trust_of(argv[3])};
   struct colshuf_block_decoder *decoder;
-  bench_need(colshuf_block_decoder_new(&trusted, &decoder, &err), &err, "decoder");
+  bench_need(colshuf_block_decoder_new(&wanted, &decoder, &err), &err, "decoder");
   for (int i = 0; i < times; i++) {
     struct ArrowArray out;
     size_t consumed;
