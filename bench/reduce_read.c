@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reduce task reads its partition from many map outputs. Usage: bench_reduce_read FOLDER [--outputs N] [--samples N]
- * [--sample-ms N]
- * [--cells TEXT]
+ * A reduce task reads its partition from many map outputs.
+ * Usage: bench_reduce_read FOLDER [--outputs N] [--samples N] [--sample-ms N] [--cells TEXT]
  *
  * For each FOLDER/NAME.arrow (one block a batch) and codec the blocks are dealt out to N outputs (data and index of one
- * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream. A line of JSON each:
+ * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream, and written once more in a row
+ * to FOLDER/reduce-blocks/NAME.blocks, for a peer. A line of JSON each, validated but for the first two:
  *   read trusted | validated     files to batches of at least 8192 rows
- *   memory                       the same blocks from memory, validated
- *   two columns                  as "read validated", of two columns only
+ *   memory trusted | validated   the same blocks from memory
+ *   two columns                  of files, two columns only
+ *   verify                       the outputs verified, checksums (ADLER32) and all blocks in full, one thread and two
  *   raw                          the codec library alone on the same blocks
+ *   raw and checksum             and zlib's ADLER32 of the same bytes
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "bench_support.h"
 
-enum { MOST_RAW_BYTES = 64 << 20 };
+enum { MOST_RAW_BYTES = 64 << 20, N_SHARES = 4, HALF = N_SHARES / 2 };
 
 struct span {
   size_t start, size, raw_size;
@@ -36,6 +40,10 @@ struct cell {
   struct colshuf_read_options options;
   struct bench_raw *raw;
   uint64_t rows, batches;
+  struct share {
+    char path[4600]; /* the blocks once more, as N_SHARES outputs with checksums: what is verified */
+    size_t start, size;
+  } shares[N_SHARES];
 };
 
 static void pass_read(void *ctx) {
@@ -111,9 +119,19 @@ static void write_file(const char *path, const void *data, size_t size) {
   }
 }
 
+static void big_endian(uint8_t out[8], uint64_t value) {
+  for (int i = 0; i < 8; i++) out[7 - i] = (uint8_t)(value >> (8 * i));
+}
+
+static void write_beside(const char *data_path, const char *ending, const void *bytes, size_t size) {
+  char path[4700];
+  snprintf(path, sizeof path, "%.*s%s", (int)(strlen(data_path) - strlen(".data")), data_path, ending);
+  write_file(path, bytes, size);
+}
+
 /* Outputs of one partition, each of neighbouring blocks. */
 static void make_files(const char *folder, int n_wanted, struct cell *cell) {
-  char path[4200];
+  char path[4600];
   cell->n_files = n_wanted < cell->n_blocks ? n_wanted : cell->n_blocks;
   cell->files = calloc((size_t)cell->n_files, sizeof *cell->files);
   if (cell->files == NULL) exit(3);
@@ -122,45 +140,130 @@ static void make_files(const char *folder, int n_wanted, struct cell *cell) {
     int first = (int)((long)f * cell->n_blocks / cell->n_files), end = (int)((long)(f + 1) * cell->n_blocks / cell->n_files);
     size_t start = cell->blocks[first].start, size = cell->blocks[end - 1].start + cell->blocks[end - 1].size - start;
     uint8_t index[16] = {0};
-    for (int i = 0; i < 8; i++) index[15 - i] = (uint8_t)(size >> (8 * i));
-    snprintf(path, sizeof path, "%s/m%05d.index", folder, f);
-    write_file(path, index, sizeof index);
+    big_endian(index + 8, size);
     snprintf(path, sizeof path, "%s/m%05d.data", folder, f);
     write_file(path, cell->data + start, size);
+    write_beside(path, ".index", index, sizeof index);
     cell->files[f].data_path = strdup(path);
   }
 }
 
-static void report(const struct bench_plan *plan, const char *operation, const char *name, const char *mode, struct cell *cell,
-                   void (*pass)(void *ctx)) {
-  struct bench_timing timing = bench_measure(plan, pass, cell);
+static void make_shares(const char *folder, struct cell *cell) {
+  for (int i = 0; i < N_SHARES; i++) {
+    struct share *share = &cell->shares[i];
+    int first = i * cell->n_blocks / N_SHARES, end = (i + 1) * cell->n_blocks / N_SHARES;
+    share->start = cell->blocks[first].start;
+    share->size = cell->blocks[end - 1].start + cell->blocks[end - 1].size - share->start;
+    uint8_t index[16] = {0}, checksum[8];
+    big_endian(index + 8, share->size);
+    big_endian(checksum, adler32_z(1, cell->data + share->start, share->size));
+    snprintf(share->path, sizeof share->path, "%s/v%d.data", folder, i);
+    write_file(share->path, cell->data + share->start, share->size);
+    write_beside(share->path, ".index", index, sizeof index);
+    write_beside(share->path, ".checksum.ADLER32", checksum, sizeof checksum);
+  }
+}
+
+static void count_fault(void *ctx, const struct colshuf_fault *fault) {
+  (void)ctx;
+  fprintf(stderr, "verify: %s\n", fault->problem);
+  exit(3);
+}
+
+static void verify_shares(const struct cell *cell, int first, int end) {
+  for (int i = first; i < end; i++) {
+    struct colshuf_verify_summary summary;
+    struct colshuf_error err;
+    bench_need(colshuf_verify(cell->shares[i].path, NULL, count_fault, NULL, &summary, &err), &err, "verify");
+    if (summary.checksum != COLSHUF_CHECKSUM_ADLER32) exit(3);
+  }
+}
+
+static void pass_verify_alone(void *ctx) {
+  verify_shares(ctx, 0, N_SHARES);
+}
+
+static void *verify_half(void *ctx) {
+  verify_shares(ctx, 0, HALF);
+  return NULL;
+}
+
+static void pass_verify_together(void *ctx) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, verify_half, ctx) != 0) exit(3);
+  verify_shares(ctx, HALF, N_SHARES);
+  pthread_join(thread, NULL);
+}
+
+/* The codec and the checksum, each by its library, over the same bytes. */
+static void pass_raw_and_checksum(void *ctx) {
+  struct cell *cell = ctx;
+  static volatile uLong kept; /* so that the checksum is not left out */
+  pass_raw(cell);
+  for (int i = 0; i < N_SHARES; i++) kept += adler32_z(1, cell->data + cell->shares[i].start, cell->shares[i].size);
+}
+
+/* One way of reading the cell. */
+struct reading {
+  struct cell *cell;
+  const struct colshuf_source *sources;
+  int n_sources;
+  struct colshuf_read_options options;
+};
+
+static void pass_reading(void *ctx) {
+  struct reading *reading = ctx;
+  struct cell *cell = reading->cell;
+  cell->sources = reading->sources;
+  cell->n_sources = reading->n_sources;
+  cell->options = reading->options;
+  pass_read(cell);
+}
+
+static void report(const struct bench_turn *turn, const char *name, const struct cell *cell) {
   char extra[200];
   snprintf(extra, sizeof extra, ", \"files\": %d, \"rows\": %llu, \"batches\": %llu, \"ns_per_row\": %.3f", cell->n_files,
-           (unsigned long long)cell->rows, (unsigned long long)cell->batches, timing.median / (double)cell->rows);
-  bench_report(operation, name, mode, &timing, cell->n_blocks, extra);
+           (unsigned long long)cell->rows, (unsigned long long)cell->batches, turn->timing.median / (double)cell->rows);
+  bench_report(turn->operation, name, turn->mode, &turn->timing, cell->n_blocks, extra);
+}
+
+static void time_cell(const struct bench_plan *plan, const char *name, struct cell *cell) {
+  static const int32_t two[] = {0, 1};
+  struct colshuf_source memory = {.bytes = cell->data, .size = cell->size};
+  struct colshuf_read_options trusted = {.trust = COLSHUF_TRUSTED_LOCAL}, validated = {0}, few = {.columns = two, .n_columns = 2};
+  struct reading readings[] = {{cell, cell->files, cell->n_files, trusted},
+                               {cell, cell->files, cell->n_files, validated},
+                               {cell, &memory, 1, trusted},
+                               {cell, &memory, 1, validated},
+                               {cell, cell->files, cell->n_files, few}};
+  struct bench_turn turns[] = {{.operation = "read", .mode = "trusted", .pass = pass_reading, .ctx = &readings[0]},
+                               {.operation = "read", .mode = "validated", .pass = pass_reading, .ctx = &readings[1]},
+                               {.operation = "memory", .mode = "trusted", .pass = pass_reading, .ctx = &readings[2]},
+                               {.operation = "memory", .mode = "validated", .pass = pass_reading, .ctx = &readings[3]},
+                               {.operation = "two columns", .mode = "validated", .pass = pass_reading, .ctx = &readings[4]},
+                               {.operation = "raw", .mode = "", .pass = pass_raw, .ctx = cell},
+                               {.operation = "raw and checksum", .mode = "", .pass = pass_raw_and_checksum, .ctx = cell},
+                               {.operation = "verify", .mode = "one thread", .pass = pass_verify_alone, .ctx = cell},
+                               {.operation = "verify", .mode = "two threads", .pass = pass_verify_together, .ctx = cell}};
+  enum { N_TURNS = sizeof turns / sizeof turns[0] };
+  bench_take_turns(plan, turns, N_TURNS);
+  for (int i = 0; i < N_TURNS; i++) report(&turns[i], name, cell);
 }
 
 static void run_cell(const struct bench_plan *plan, const char *folder, const char *name, int n_outputs,
                      const struct bench_table *table, const struct bench_codec *codec) {
+  char path[4400];
   struct cell cell = {.codec = codec->codec, .raw = bench_raw_new()};
-  static const int32_t two[] = {0, 1};
   make_blocks(table, codec, n_outputs, &cell);
-  make_files(folder, n_outputs, &cell);
-  cell.sources = cell.files;
-  cell.n_sources = cell.n_files;
-  cell.options.trust = COLSHUF_TRUSTED_LOCAL;
-  report(plan, "read", name, "trusted", &cell, pass_read);
-  cell.options.trust = COLSHUF_UNTRUSTED;
-  report(plan, "read", name, "validated", &cell, pass_read);
-  cell.options.columns = two;
-  cell.options.n_columns = 2;
-  report(plan, "two columns", name, "validated", &cell, pass_read);
-  cell.options.columns = NULL;
-  struct colshuf_source memory = {.bytes = cell.data, .size = cell.size};
-  cell.sources = &memory;
-  cell.n_sources = 1;
-  report(plan, "memory", name, "validated", &cell, pass_read);
-  report(plan, "raw", name, "", &cell, pass_raw);
+  snprintf(path, sizeof path, "%s/reduce-blocks", folder);
+  mkdir(path, 0777);
+  snprintf(path, sizeof path, "%s/reduce-blocks/%s.blocks", folder, name);
+  write_file(path, cell.data, cell.size);
+  snprintf(path, sizeof path, "%s/reduce", folder);
+  make_files(path, n_outputs, &cell);
+  make_shares(path, &cell);
+  time_cell(plan, name, &cell);
+  for (int i = 0; i < N_SHARES; i++) remove(cell.shares[i].path);
   for (int f = 0; f < cell.n_files; f++) {
     remove(cell.files[f].data_path);
     free((char *)cell.files[f].data_path);
@@ -191,8 +294,6 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: %s FOLDER [--outputs N] [--samples N] [--sample-ms N] [--cells TEXT]\n", argv[0]);
     return 2;
   }
-  char folder[4096];
-  snprintf(folder, sizeof folder, "%s/reduce", argv[1]);
   char **paths = bench_list(argv[1], ".arrow", &n);
   for (int i = 0; i < n; i++) {
     struct bench_table table = bench_read_table(paths[i]);
@@ -200,7 +301,7 @@ int main(int argc, char **argv) {
       char name[300];
       snprintf(name, sizeof name, "%s-%.*s", bench_stem(paths[i]), (int)strcspn(bench_codecs[c].name, ":"),
                bench_codecs[c].name);
-      if (bench_wanted(&plan, name)) run_cell(&plan, folder, name, n_outputs, &table, &bench_codecs[c]);
+      if (bench_wanted(&plan, name)) run_cell(&plan, argv[1], name, n_outputs, &table, &bench_codecs[c]);
     }
     bench_table_clear(&table);
     free(paths[i]);

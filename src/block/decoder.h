@@ -18,4 +18,7 @@ struct colshuf_allocator csf_block_decoder_allocator(const struct colshuf_block_
  */
 void csf_block_decoder_project(struct colshuf_block_decoder *decoder, const uint8_t *wanted, int32_t n);
 
+/* Whether the next blocks' batches may refer to borrowed bytes at any address; false at first. For a caller who copies values bytewise. */
+void csf_block_decoder_any_alignment(struct colshuf_block_decoder *decoder, bool any_alignment);
+
 #endif

@@ -41,10 +41,11 @@ static enum colshuf_status check_size(const char *path, uint64_t size, struct co
   return csf_fail(err, COLSHUF_CORRUPT, "%s is no index: it has %" PRIu64 " bytes, not 8 x (partitions + 1)", path, size);
 }
 
-static enum colshuf_status read_index(int fd, const char *path, struct colshuf_index_info *out, struct colshuf_error *err) {
+static enum colshuf_status read_index(int fd, const struct stat *found, const char *path, struct colshuf_index_info *out,
+                                      struct colshuf_error *err) {
   struct colshuf_allocator heap = csf_allocator(NULL);
   uint64_t size;
-  CSF_TRY(csf_file_size(fd, path, &size, err));
+  CSF_TRY(csf_file_size(found, path, &size, err));
   CSF_TRY(check_size(path, size, err));
   uint64_t *offsets = csf_alloc(&heap, (size_t)size);
   if (offsets == NULL) return csf_fail_memory(err, (size_t)size);
@@ -61,8 +62,9 @@ static enum colshuf_status read_index(int fd, const char *path, struct colshuf_i
 
 enum colshuf_status colshuf_index_read(const char *path, struct colshuf_index_info *out, struct colshuf_error *err) {
   int fd;
-  CSF_TRY(csf_open_read(path, &fd, err));
-  enum colshuf_status status = read_index(fd, path, out, err);
+  struct stat found;
+  CSF_TRY(csf_open_read(path, &fd, &found, err));
+  enum colshuf_status status = read_index(fd, &found, path, out, err);
   csf_io_current->close(fd);
   return status;
 }
@@ -73,20 +75,20 @@ void colshuf_index_clear(struct colshuf_index_info *index) {
   *index = (struct colshuf_index_info){0};
 }
 
-/* The size of the data, which must be the index's total unless *data_size is asked for. */
-static enum colshuf_status check_total(int fd, const char *data_path, const char *index_path, const struct colshuf_index_info *index,
-                                       uint64_t *data_size, struct colshuf_error *err) {
+/* The size of the data (data NULL: there is none), which must be the index's total unless *data_size is asked for. */
+static enum colshuf_status check_total(const struct stat *data, const char *data_path, const char *index_path,
+                                       const struct colshuf_index_info *index, uint64_t *data_size, struct colshuf_error *err) {
   uint64_t size = 0, total = index->offsets[index->n_partitions];
-  if (fd >= 0) CSF_TRY(csf_file_size(fd, data_path, &size, err));
+  if (data != NULL) CSF_TRY(csf_file_size(data, data_path, &size, err));
   if (data_size != NULL) *data_size = size;
   if (data_size != NULL || size == total) return COLSHUF_OK;
   return csf_fail(err, COLSHUF_CORRUPT, "%s has %" PRIu64 " bytes, %s says %" PRIu64, data_path, size, index_path, total);
 }
 
-static enum colshuf_status open_data(const char *data_path, const struct colshuf_index_info *index, int *fd,
+static enum colshuf_status open_data(const char *data_path, const struct colshuf_index_info *index, int *fd, struct stat *found,
                                      struct colshuf_error *err) {
   struct colshuf_error local = {0};
-  enum colshuf_status status = csf_open_read(data_path, fd, &local);
+  enum colshuf_status status = csf_open_read(data_path, fd, found, &local);
   if (status == COLSHUF_OK) return COLSHUF_OK;
   *fd = -1;
   if (local.system_errno == ENOENT && index->offsets[index->n_partitions] == 0) return COLSHUF_OK;
@@ -98,22 +100,18 @@ static enum colshuf_status open_data(const char *data_path, const struct colshuf
  * A commit removes the old index before it touches the data, and brings the new one after. So when the path still leads to
  * the index that was read, the data opened meanwhile is its own. The index is kept open: its inode cannot be another's.
  */
-static bool still_the_same(int index_fd, const char *index_path) {
-  struct stat before, after;
-  int again;
-  if (csf_open_read(index_path, &again, NULL) != COLSHUF_OK) return false;
-  bool same = csf_io_current->fstat(index_fd, &before) == 0 && csf_io_current->fstat(again, &after) == 0 &&
-              before.st_ino == after.st_ino && before.st_dev == after.st_dev;
-  csf_io_current->close(again);
-  return same;
+static bool still_the_same(const struct stat *before, const char *index_path) {
+  struct stat after;
+  return csf_io_current->stat(index_path, &after) == 0 && before->st_ino == after.st_ino && before->st_dev == after.st_dev;
 }
 
-static enum colshuf_status try_open(const char *data_path, const char *index_path, int index_fd, int *fd,
+static enum colshuf_status try_open(const char *data_path, const char *index_path, int index_fd, const struct stat *index_found, int *fd,
                                     struct colshuf_index_info *index, uint64_t *data_size, bool *changed, struct colshuf_error *err) {
-  CSF_TRY(read_index(index_fd, index_path, index, err));
-  enum colshuf_status status = open_data(data_path, index, fd, err);
-  *changed = !still_the_same(index_fd, index_path);
-  if (status == COLSHUF_OK) status = check_total(*fd, data_path, index_path, index, data_size, err);
+  struct stat data_found;
+  CSF_TRY(read_index(index_fd, index_found, index_path, index, err));
+  enum colshuf_status status = open_data(data_path, index, fd, &data_found, err);
+  *changed = !still_the_same(index_found, index_path);
+  if (status == COLSHUF_OK) status = check_total(*fd < 0 ? NULL : &data_found, data_path, index_path, index, data_size, err);
   if (status == COLSHUF_OK && !*changed) return COLSHUF_OK;
   if (*fd >= 0) csf_io_current->close(*fd);
   colshuf_index_clear(index);
@@ -125,10 +123,11 @@ static enum colshuf_status open_both(const char *data_path, const char *index_pa
   enum { MOST_ATTEMPTS = 100 };
   for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     int index_fd, data_fd = -1;
+    struct stat index_found;
     struct colshuf_index_info found;
     bool changed = false;
-    CSF_TRY(csf_open_read(index_path, &index_fd, err));
-    enum colshuf_status status = try_open(data_path, index_path, index_fd, &data_fd, &found, data_size, &changed, err);
+    CSF_TRY(csf_open_read(index_path, &index_fd, &index_found, err));
+    enum colshuf_status status = try_open(data_path, index_path, index_fd, &index_found, &data_fd, &found, data_size, &changed, err);
     csf_io_current->close(index_fd);
     if (changed) continue;
     if (status != COLSHUF_OK) return status;

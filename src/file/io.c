@@ -32,6 +32,7 @@ const struct csf_io csf_io_system = {
     .rename = rename,
     .unlink = unlink,
     .fstat = fstat,
+    .stat = stat,
     .fsync = fsync,
     .flock = flock,
 };
@@ -45,20 +46,20 @@ static size_t call_size(uint64_t size) {
   return size < LARGEST_CALL ? (size_t)size : LARGEST_CALL;
 }
 
-static enum colshuf_status check_not_directory(int fd, const char *path, struct colshuf_error *err) {
-  struct stat status;
-  if (csf_io_current->fstat(fd, &status) != 0) return csf_fail_errno(err, errno, "cannot look at %s", path);
-  if (S_ISDIR(status.st_mode)) return csf_fail_errno(err, EISDIR, "cannot read %s", path);
+static enum colshuf_status check_not_directory(int fd, const char *path, struct stat *found, struct colshuf_error *err) {
+  if (csf_io_current->fstat(fd, found) != 0) return csf_fail_errno(err, errno, "cannot look at %s", path);
+  if (S_ISDIR(found->st_mode)) return csf_fail_errno(err, EISDIR, "cannot read %s", path);
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_open_read(const char *path, int *fd, struct colshuf_error *err) {
+enum colshuf_status csf_open_read(const char *path, int *fd, struct stat *found, struct colshuf_error *err) {
+  struct stat unused;
   int opened;
   do {
     opened = csf_io_current->open(path, O_RDONLY | O_CLOEXEC, 0);
   } while (opened < 0 && errno == EINTR);
   if (opened < 0) return csf_fail_errno(err, errno, "cannot open %s", path);
-  enum colshuf_status status = check_not_directory(opened, path, err);
+  enum colshuf_status status = check_not_directory(opened, path, found == NULL ? &unused : found, err);
   if (status != COLSHUF_OK) {
     csf_io_current->close(opened);
     return status;
@@ -67,11 +68,9 @@ enum colshuf_status csf_open_read(const char *path, int *fd, struct colshuf_erro
   return COLSHUF_OK;
 }
 
-enum colshuf_status csf_file_size(int fd, const char *path, uint64_t *size, struct colshuf_error *err) {
-  struct stat status;
-  if (csf_io_current->fstat(fd, &status) != 0) return csf_fail_errno(err, errno, "cannot look at %s", path);
-  if (!S_ISREG(status.st_mode)) return csf_fail_errno(err, ESPIPE, "%s has no size", path);
-  *size = (uint64_t)status.st_size;
+enum colshuf_status csf_file_size(const struct stat *found, const char *path, uint64_t *size, struct colshuf_error *err) {
+  if (!S_ISREG(found->st_mode)) return csf_fail_errno(err, ESPIPE, "%s has no size", path);
+  *size = (uint64_t)found->st_size;
   return COLSHUF_OK;
 }
 

@@ -19,6 +19,7 @@ struct csf_io {
   int (*rename)(const char *from, const char *to);
   int (*unlink)(const char *path);
   int (*fstat)(int fd, struct stat *out);
+  int (*stat)(const char *path, struct stat *out);
   int (*fsync)(int fd);
   int (*flock)(int fd, int operation);
 };
@@ -27,10 +28,10 @@ struct csf_io {
 extern const struct csf_io csf_io_system;
 extern const struct csf_io *csf_io_current;
 
-/* Loops over EINTR and short results. path is for messages only. csf_open_read refuses directories. */
-enum colshuf_status csf_open_read(const char *path, int *fd, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* Loops over EINTR and short results. path is for messages only. csf_open_read refuses directories; found may be NULL. */
+enum colshuf_status csf_open_read(const char *path, int *fd, struct stat *found, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Regular files only: IO (ESPIPE) for pipes and the like. */
-enum colshuf_status csf_file_size(int fd, const char *path, uint64_t *size, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_file_size(const struct stat *found, const char *path, uint64_t *size, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Exactly size bytes at offset; fewer is CORRUPT ("file ends at …, … bytes wanted at …"). */
 enum colshuf_status csf_pread_all(int fd, const char *path, uint64_t offset, void *buffer, size_t size, struct colshuf_error *err)
     COLSHUF_MUST_USE;

@@ -217,11 +217,11 @@ static enum colshuf_status parse_checksums(int fd, const char *path, int32_t n_p
   return COLSHUF_OK;
 }
 
-static enum colshuf_status read_checksums(int fd, const char *path, int32_t n_partitions,
+static enum colshuf_status read_checksums(int fd, const struct stat *found, const char *path, int32_t n_partitions,
                                           const struct colshuf_allocator *allocator, enum colshuf_checksum algorithm,
                                           uint32_t **out, struct colshuf_error *err) {
   uint64_t size, wanted = (uint64_t)n_partitions * 8;
-  CSF_TRY(csf_file_size(fd, path, &size, err));
+  CSF_TRY(csf_file_size(found, path, &size, err));
   if (size != wanted) {
     return csf_fail(err, COLSHUF_CORRUPT, "%s has %" PRIu64 " bytes, %" PRId32 " partitions make %" PRIu64, path, size, n_partitions,
                     wanted);
@@ -245,14 +245,15 @@ static enum colshuf_status try_checksums(const char *path, int32_t n_partitions,
                                          struct colshuf_error *err) {
   struct colshuf_error local = {0};
   int fd;
-  enum colshuf_status status = csf_open_read(path, &fd, &local);
+  struct stat opened;
+  enum colshuf_status status = csf_open_read(path, &fd, &opened, &local);
   *found = status == COLSHUF_OK;
   if (status != COLSHUF_OK && local.system_errno == ENOENT) return COLSHUF_OK;
   if (status != COLSHUF_OK) {
     if (err != NULL) *err = local;
     return status;
   }
-  status = read_checksums(fd, path, n_partitions, allocator, algorithm, out, err);
+  status = read_checksums(fd, &opened, path, n_partitions, allocator, algorithm, out, err);
   csf_io_current->close(fd);
   return status;
 }

@@ -21,6 +21,7 @@ struct plain_reader {
   const struct csf_scan *scan;
   bool as_lengths;
   enum csf_validate_level level;
+  uintptr_t address_mask; /* the bits of addresses that alignment may ask for */
 };
 
 struct buffer {
@@ -66,7 +67,7 @@ static inline bool take_binary(const struct plain_reader *p, const struct csf_co
   if (!peek(p, 1, &offsets) || !peek(p, 2, &data) || offsets.size < (p->n + 1) * (uint64_t)plan->width) return false;
   if (CSF_UNLIKELY(p->as_lengths)) {
     if (!restore_offsets(p, plan->width, &offsets.data)) return false;
-  } else if (((uintptr_t)offsets.data & (plan->alignment - 1u)) != 0) {
+  } else if (((uintptr_t)offsets.data & (plan->alignment - 1u) & p->address_mask) != 0) {
     return false;
   }
   if (!offsets_are_right(p, plan->kind == CSF_COLUMN_OFFSETS64, offsets.data, data.size)) return false;
@@ -78,7 +79,7 @@ static inline bool take_binary(const struct plain_reader *p, const struct csf_co
 static inline bool take_values(const struct plain_reader *p, const struct csf_column_plan *plan, struct ArrowArray *column) {
   struct buffer values;
   uint64_t needed = plan->kind == CSF_COLUMN_BITS ? p->bitmap_size : p->n * (uint64_t)plan->width;
-  if (!peek(p, 1, &values) || values.size < needed || ((uintptr_t)values.data & (plan->alignment - 1u)) != 0) return false;
+  if (!peek(p, 1, &values) || values.size < needed || ((uintptr_t)values.data & (plan->alignment - 1u) & p->address_mask) != 0) return false;
   column->buffers[1] = values.data;
   return true;
 }
@@ -103,7 +104,8 @@ int32_t csf_plain_columns_read(struct csf_batch_reader *r, const struct csf_colu
   struct plain_reader p = {.node = r->nodes.data, .entry = r->body.entry, .body = r->body.body.data, .body_size = r->body.body.size,
                            .n = (uint64_t)r->length, .bitmap_size = ((uint64_t)r->length + 7) / 8, .lengths_memory = r->lengths_memory,
                            .scan = csf_scan(), .as_lengths = r->options->offsets_as_lengths,
-                           .level = csf_validate_level_of(r->options->trust)};
+                           .level = csf_validate_level_of(r->options->trust),
+                           .address_mask = r->options->any_alignment ? 0 : UINTPTR_MAX};
   uint32_t n_left = r->body.n_left;
   if ((uint32_t)n > r->nodes.count) n = (int32_t)r->nodes.count;
   int32_t i = 0;

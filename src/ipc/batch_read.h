@@ -37,6 +37,7 @@ struct csf_batch_read_options {
   const struct colshuf_limits *limits;
   struct csf_codec *codec; /* for body compression */
   bool copy; /* true: the body is copied into the array's own memory; false: the array borrows body (aligned copies are made of misaligned buffers only) */
+  bool any_alignment; /* what is borrowed may stand at any address: the caller copies values, and does so bytewise */
   struct csf_column_set columns; /* the others are neither copied nor looked at: they come out empty, with no buffers */
   bool offsets_as_lengths; /* the body holds transposed lengths: they are turned into offsets in new memory */
 };

@@ -34,6 +34,7 @@ struct csf_ahead {
 void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job) {
   size_t consumed;
   const struct colshuf_bytes_owner *owner = job->owner.retain != NULL ? &job->owner : NULL;
+  csf_block_decoder_any_alignment(decoder, job->is_borrowed); /* what is borrowed is joined, that is copied */
   job->status = colshuf_block_decoder_decode(decoder, job->data, job->size, owner, &consumed, NULL, &job->batch, &job->err);
   if (job->status == COLSHUF_OK) job->schema = csf_schema_retain(csf_block_decoder_schema(decoder));
 }

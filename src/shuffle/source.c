@@ -23,7 +23,7 @@ static bool has_no_index(struct csf_source *source, const char *data_path) {
   if (path == NULL) return false;
   int fd = -1;
   struct colshuf_error local = {0};
-  bool found = csf_open_read(path, &fd, &local) == COLSHUF_OK;
+  bool found = csf_open_read(path, &fd, NULL, &local) == COLSHUF_OK;
   if (found) csf_io_current->close(fd);
   csf_free(&source->allocator, path, size);
   return !found && local.system_errno == ENOENT;
@@ -50,8 +50,9 @@ enum colshuf_status csf_source_load_checksums(struct csf_source *source, struct 
 }
 
 static enum colshuf_status open_bare(struct csf_source *source, const char *path, struct colshuf_error *err) {
-  CSF_TRY(csf_open_read(path, &source->fd, err));
-  return csf_file_size(source->fd, path, &source->data_size, err);
+  struct stat found;
+  CSF_TRY(csf_open_read(path, &source->fd, &found, err));
+  return csf_file_size(&found, path, &source->data_size, err);
 }
 
 static enum colshuf_status open_file(struct csf_source *source, const struct colshuf_source *spec, bool ignore_index,

@@ -56,6 +56,9 @@ static int faulty_unlink(const char *path) {
 static int faulty_fstat(int fd, struct stat *out) {
   return strikes("fstat") ? -1 : csf_io_system.fstat(fd, out);
 }
+static int faulty_stat(const char *path, struct stat *out) {
+  return strikes("stat") ? -1 : csf_io_system.stat(path, out);
+}
 static int faulty_fsync(int fd) {
   return strikes("fsync") ? -1 : csf_io_system.fsync(fd);
 }
@@ -63,4 +66,4 @@ static int faulty_flock(int fd, int operation) {
   return strikes("flock") ? -1 : csf_io_system.flock(fd, operation);
 }
 const struct csf_io test_faulty_io = {faulty_open,   faulty_close,  faulty_read,  faulty_pread, faulty_write, faulty_copy,
-                                     faulty_rename, faulty_unlink, faulty_fstat, faulty_fsync, faulty_flock};
+                                     faulty_rename, faulty_unlink, faulty_fstat, faulty_stat, faulty_fsync, faulty_flock};

@@ -119,7 +119,7 @@ static enum colshuf_status fill(struct csf_temp_file *data, uint8_t mark, struct
   memset(bytes, mark, sizeof bytes);
   CSF_TRY(csf_temp_write(data, bytes, 100, err));
   int fd;
-  CSF_TRY(csf_open_read(path_of("source"), &fd, err));
+  CSF_TRY(csf_open_read(path_of("source"), &fd, NULL, err));
   enum colshuf_status status = csf_temp_copy(data, fd, "source", mark == 'b' ? 70000 : 0, 70000, err);
   if (status == COLSHUF_OK) status = csf_temp_copy(data, fd, "source", mark == 'b' ? 70000 : 0, 5, err);
   csf_io_current->close(fd);
@@ -284,7 +284,7 @@ static void a_file_that_is_too_short_says_where_it_ends(void) {
   put_file("short", "0123456789", 10);
   int fd;
   uint8_t bytes[16];
-  REQUIRE_OK(csf_open_read(path_of("short"), &fd, &err));
+  REQUIRE_OK(csf_open_read(path_of("short"), &fd, NULL, &err));
   CHECK_STATUS(csf_pread_all(fd, "short", 4, bytes, 8, &err), COLSHUF_CORRUPT);
   CHECK_STRING(err.message, "short ends at 10, 8 bytes wanted at 4");
   int out = open(path_of("copy"), O_RDWR | O_CREAT, 0666);
@@ -292,9 +292,9 @@ static void a_file_that_is_too_short_says_where_it_ends(void) {
   CHECK_CONTAINS(err.message, "short ends at 10");
   close(out);
   CHECK_INT(csf_close(fd, "short", &err), COLSHUF_OK);
-  CHECK_STATUS(csf_open_read(test_directory(), &fd, &err), COLSHUF_IO);
+  CHECK_STATUS(csf_open_read(test_directory(), &fd, NULL, &err), COLSHUF_IO);
   CHECK_INT(err.system_errno, EISDIR);
-  CHECK_STATUS(csf_open_read(path_of("nothing"), &fd, &err), COLSHUF_IO);
+  CHECK_STATUS(csf_open_read(path_of("nothing"), &fd, NULL, &err), COLSHUF_IO);
   CHECK_CONTAINS(err.message, "No such file or directory");
 }
 
