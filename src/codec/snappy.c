@@ -139,10 +139,6 @@ static enum colshuf_status read_data(const struct chunk *chunk, struct csf_targe
 }
 
 static enum colshuf_status read_chunk(const struct chunk *chunk, struct csf_target *target, struct colshuf_error *err) {
-  if (chunk->offset == 0 && chunk->type != CHUNK_IDENTIFIER) {
-    return csf_fail(err, COLSHUF_CORRUPT, "not Snappy's framing format: it begins with %02x, not the stream identifier's ff",
-                    chunk->type);
-  }
   if (chunk->type == CHUNK_IDENTIFIER) return check_identifier(chunk, err);
   if (chunk->type <= CHUNK_STORED) return read_data(chunk, target, err);
   if (chunk->type >= CHUNK_FIRST_SKIPPABLE) return COLSHUF_OK;
@@ -152,6 +148,11 @@ static enum colshuf_status read_chunk(const struct chunk *chunk, struct csf_targ
 /* A stream without any bytes is an empty one. */
 enum colshuf_status csf_snappy_decompress(struct csf_span input, struct csf_target *target, struct colshuf_error *err) {
   struct csf_cursor cursor = {input.data, input.size};
+  /* Before any length is believed: raw Snappy, which begins with a length, is to be called what it is. */
+  if (input.size > 0 && input.data[0] != CHUNK_IDENTIFIER) {
+    return csf_fail(err, COLSHUF_CORRUPT, "not Snappy's framing format: it begins with %02x, not the stream identifier's ff",
+                    input.data[0]);
+  }
   while (cursor.size > 0) {
     struct chunk chunk;
     CSF_TRY(take_chunk(&cursor, input.size - cursor.size, &chunk, err));

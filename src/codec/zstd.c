@@ -230,6 +230,9 @@ static enum colshuf_status walk_frame(struct walk *walk, struct colshuf_error *e
 static enum colshuf_status walk_one(struct walk *walk, struct colshuf_error *err) {
   const uint8_t *place;
   size_t offset = offset_of(walk);
+  if (offset > 0 && walk->cursor.size < 4) {
+    return csf_fail(err, COLSHUF_CORRUPT, "trailing data: %zu bytes at offset %zu, behind the zstd frame", walk->cursor.size, offset);
+  }
   CSF_TRY(take(walk, 4, "magic", &place, err));
   uint32_t magic = csf_load_u32(place);
   if (magic == FRAME_MAGIC) return walk_frame(walk, err);

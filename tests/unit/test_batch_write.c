@@ -259,6 +259,7 @@ static void every_count_of_offsets_is_rebased_in_both_widths(void) {
           const uint8_t *offsets = buffer_data(&parsed, 1);
           CHECK_INT(kind == 0 ? csf_load_i32(offsets + 4 * i) : csf_load_i64(offsets + 8 * i), 3 * i);
         }
+        CHECK_INT(buffer_size(&parsed, 1), (kind == 0 ? 4 : 8) * (n + 1));
         CHECK_INT(buffer_size(&parsed, 2), 3 * n);
         csf_buffer_clear(&parsed.out);
       }
@@ -427,7 +428,7 @@ static void views_of_a_slice_take_only_their_own_bytes_along(void) {
 }
 
 static void a_slice_without_rows_writes_one_offset(void) {
-  enum { ROWS = 100000 };
+  enum { ROWS = 1000000 };
   int32_t *offsets = csf_alloc(&test_heap, (ROWS + 1) * sizeof *offsets);
   char *bytes = csf_alloc_zero(&test_heap, 10 * ROWS);
   for (int32_t i = 0; i <= ROWS; i++) offsets[i] = 10 * i;

@@ -379,6 +379,22 @@ static void dictionaries_below_the_top_level_are_unpacked_for_comet(void) {
                "list<a: utf8>");
   check_column("list<dictionary<int8, utf8>>", "['fields1' 'fields2'] | null | ['fields1' null]", COLSHUF_COMPAT_ARROW,
                "list<a: dictionary<int8, utf8>>");
+  static const char *const index_types[] = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"};
+  for (int i = 0; i < 8; i++) {
+    char types[96], kept[96];
+    snprintf(types, sizeof types, "list<dictionary<%s, utf8>>", index_types[i]);
+    snprintf(kept, sizeof kept, "list<a: dictionary<%s, utf8>>", index_types[i]);
+    check_column(types, "['x' 'y'] | null | ['y' null]", COLSHUF_COMPAT_ARROW, kept);
+    check_column(types, "['x' 'y'] | null | ['y' null]", COLSHUF_COMPAT_COMET, "list<a: utf8>");
+    snprintf(types, sizeof types, "struct<int32, dictionary<%s, utf8>>", index_types[i]);
+    snprintf(kept, sizeof kept, "struct<a: int32, b: dictionary<%s, utf8>>", index_types[i]);
+    check_column(types, "{1 'x'} | null | {2 null}", COLSHUF_COMPAT_ARROW, kept);
+    check_column(types, "{1 'x'} | null | {2 null}", COLSHUF_COMPAT_COMET, "struct<a: int32, b: utf8>");
+    snprintf(types, sizeof types, "map<int32, dictionary<%s, utf8>>", index_types[i]);
+    snprintf(kept, sizeof kept, "map<int32, dictionary<%s, utf8>>", index_types[i]);
+    check_column(types, "[{1 'x'} {2 'y'}] | [] | [{3 null}]", COLSHUF_COMPAT_ARROW, kept);
+  }
+  check_column("dictionary<int32, int32>", "7 | null | 8", COLSHUF_COMPAT_COMET, "dictionary<int32, int32>");
   check_column("map<int32, dictionary<int32, utf8>>", "[{1 'a'} {2 'b'}] | [] | [{3 'a'}]", COLSHUF_COMPAT_COMET, "map<int32, utf8>");
 }
 

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices and odd arrays, laid out by hand, through the kernels. Each array here is of a shape that some program got wrong. */
+/*
+ * Slices and odd arrays, laid out by hand, through the kernels, an IPC stream, an IPC file and a block. Each array here is of a shape that
+ * some program got wrong.
+ */
+#include <errno.h>
+
 #include "arrow/gather.h"
+#include "colshuf/ipc.h"
+#include "support/encoding.h"
+#include "support/messages.h"
 #include "support/types.h"
 #include "support/value.h"
 
@@ -26,7 +34,99 @@ static struct ArrowArray nested(struct ArrowArray parent, int64_t n_children, st
   return parent;
 }
 
-/* Checks the values of rows [start, +length) of array when copied as a range, and again when taken row by row. */
+static int append_bytes(void *ctx, const void *data, size_t size) {
+  return csf_buffer_append(ctx, data, size, NULL) == COLSHUF_OK ? 0 : ENOMEM;
+}
+
+struct cursor {
+  const struct csf_buffer *bytes;
+  size_t at;
+};
+
+static int64_t take_at(void *ctx, uint64_t position, void *data, size_t size) {
+  struct cursor *cursor = ctx;
+  size_t left = position < cursor->bytes->size ? cursor->bytes->size - (size_t)position : 0;
+  if (size > left) size = left;
+  memcpy(data, cursor->bytes->data + position, size);
+  return (int64_t)size;
+}
+
+static int64_t take_bytes(void *ctx, void *data, size_t size) {
+  struct cursor *cursor = ctx;
+  int64_t n = take_at(ctx, cursor->at, data, size);
+  cursor->at += (size_t)n;
+  return n;
+}
+
+static int64_t size_of(void *ctx) {
+  return (int64_t)((struct cursor *)ctx)->bytes->size;
+}
+
+/* Writes the rows as one message of a stream or file, reads them back. */
+static void check_ipc(const struct csf_schema *schema, const struct ArrowArray *batch, int64_t start, int64_t length,
+                      const struct colshuf_ipc_writer_options *options, const char *wanted) {
+  struct colshuf_error err;
+  struct csf_buffer bytes = test_buffer();
+  struct ArrowSchema exported;
+  struct colshuf_output output = {append_bytes, &bytes};
+  struct colshuf_ipc_writer *writer;
+  REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &exported, &err));
+  REQUIRE_OK(colshuf_ipc_writer_new(&exported, &output, options, &writer, &err));
+  REQUIRE_OK(colshuf_ipc_writer_write(writer, batch, start, length, &err));
+  REQUIRE_OK(colshuf_ipc_writer_finish(writer, &err));
+  colshuf_ipc_writer_free(writer);
+  exported.release(&exported);
+  struct cursor cursor = {&bytes, 0};
+  struct colshuf_input input = {.read = take_bytes, .ctx = &cursor};
+  if (options->file_format) input.read_at = take_at;
+  if (options->file_format) input.size = size_of;
+  struct colshuf_ipc_reader_options reading = {.allocator = test_heap};
+  struct ArrowArrayStream stream;
+  struct ArrowArray found;
+  REQUIRE_OK(colshuf_ipc_reader_open(&input, &reading, &stream, &err));
+  REQUIRE(stream.get_next(&stream, &found) == 0 && found.release != NULL);
+  CHECK_INT(found.length, length);
+  CHECK_VALUES(&schema->root.children[0], found.children[0], wanted);
+  found.release(&found);
+  stream.release(&stream);
+  csf_buffer_clear(&bytes);
+}
+
+/* Encodes the rows as a block and decodes it wherever it lies. */
+static void check_block(struct csf_schema *schema, const struct ArrowArray *batch, int64_t start, int64_t length,
+                        enum colshuf_codec codec, const char *wanted) {
+  struct colshuf_error err;
+  struct colshuf_block_encoder_options options = {.codec = codec, .compat = COLSHUF_COMPAT_ARROW};
+  struct test_encoder setup = test_encoder_new(csf_schema_retain(schema), options);
+  const uint8_t *block;
+  size_t size;
+  REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, batch, start, length, &block, &size, &err));
+  CHECK_INT(size > 0, length > 0);
+  uint8_t *place = csf_alloc(&test_heap, size + 16);
+  for (size_t shift = 0; length > 0 && shift < (codec == COLSHUF_NONE ? 16 : 1); shift++) {
+    memcpy(place + shift, block, size);
+    struct test_decoded decoded = test_decode(place + shift, size);
+    CHECK_VALUES(&decoded.schema->root.children[0], decoded.batch.children[0], wanted);
+    test_decoded_clear(&decoded);
+  }
+  csf_free(&test_heap, place, size + 16);
+  test_encoder_clear(&setup);
+}
+
+/* The same rows as a column, out and in again in every form. */
+static void check_written(struct csf_schema *schema, const struct ArrowArray *array, int64_t start, int64_t length, const char *wanted) {
+  struct ArrowArray column = *array, *columns[] = {&column};
+  struct ArrowArray batch = nested(flat(array->length, 0, 0, 1, BUFFERS(NULL)), 1, columns);
+  for (int i = 0; i < 6; i++) {
+    struct colshuf_ipc_writer_options options = {.allocator = test_heap, .file_format = i % 2, .compress = i / 2};
+    check_ipc(schema, &batch, start, length, &options, wanted);
+  }
+  for (int i = 0; i < 4; i++) check_block(schema, &batch, start, length, test_codecs[i], wanted);
+}
+
+/*
+ * Checks the values of rows [start, +length) of array when copied as a range, again when taken row by row, and when written and read.
+ */
 static void check_slice(const char *type, const struct ArrowArray *array, int64_t start, int64_t length, const char *wanted) {
   struct csf_schema *schema = test_schema(type);
   const struct csf_field *field = &schema->root.children[0];
@@ -41,6 +141,7 @@ static void check_slice(const char *type, const struct ArrowArray *array, int64_
   REQUIRE_OK(csf_array_take(field, array, rows, length, &test_heap, &out, &err));
   for (int64_t i = 0; i < length; i++) CHECK_ROWS(field, &out, length - 1 - i, field, array, start + i, 1);
   out.release(&out);
+  check_written(schema, array, start, length, wanted);
   csf_schema_release(schema);
 }
 
@@ -101,6 +202,16 @@ static void strings_may_start_anywhere_in_their_bytes(void) {
   check_slice("utf8", &array, 0, 0, "");
 }
 
+/* Offsets are one more than rows, whatever padding lies behind them. */
+static void padding_is_no_offset_for_any_number_of_rows(void) {
+  int32_t offsets[] = {0, 1, 3, 3, 6, 7, 9};
+  static const char *const wanted[] = {"'a' 'bb' '' 'ccc'", "'a' 'bb' '' 'ccc' 'd'", "'a' 'bb' '' 'ccc' 'd' 'ee'"};
+  for (int64_t n = 4; n <= 6; n++) {
+    struct ArrowArray array = flat(n, 0, 0, 3, BUFFERS(NULL, offsets, "abbcccdee"));
+    check_slice("utf8", &array, 0, n, wanted[n - 4]);
+  }
+}
+
 static void slices_of_one_list_column_follow_one_another(void) {
   int32_t text[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, offsets[] = {0, 3, 6, 9};
   struct ArrowArray child = flat(9, 0, 0, 3, BUFFERS(NULL, text, "abcdefghi"));
@@ -137,19 +248,21 @@ static void the_offset_of_a_struct_counts_for_its_children(void) {
 }
 
 static void the_second_of_two_structs_that_share_children_goes_on(void) {
-  double values[1000];
-  for (int i = 0; i < 1000; i++) values[i] = i;
-  struct ArrowArray child = flat(1000, 0, 0, 2, BUFFERS(NULL, values));
-  struct ArrowArray first = nested(flat(900, 0, 0, 1, BUFFERS(NULL)), 1, CHILDREN(&child));
-  struct ArrowArray second = nested(flat(100, 900, 0, 1, BUFFERS(NULL)), 1, CHILDREN(&child));
+  enum { ROWS = 131075, CUT = 131072 };
+  static double values[ROWS];
+  for (int i = 0; i < ROWS; i++) values[i] = i;
+  struct ArrowArray child = flat(ROWS, 0, 0, 2, BUFFERS(NULL, values));
+  struct ArrowArray first = nested(flat(CUT, 0, 0, 1, BUFFERS(NULL)), 1, CHILDREN(&child));
+  struct ArrowArray second = nested(flat(ROWS - CUT, CUT, 0, 1, BUFFERS(NULL)), 1, CHILDREN(&child));
   struct csf_schema *schema = test_schema("struct<a: float64>");
   struct colshuf_error err;
   const struct ArrowArray *both[] = {&first, &second};
-  int64_t starts[] = {0, 0}, lengths[] = {900, 100};
+  int64_t starts[] = {0, 0}, lengths[] = {CUT, ROWS - CUT};
   struct ArrowArray out;
   REQUIRE_OK(csf_array_concat(&schema->root.children[0], both, starts, lengths, 2, &test_heap, &out, &err));
   CHECK(memcmp(out.children[0]->buffers[1], values, sizeof values) == 0);
   out.release(&out);
+  check_slice("struct<a: float64>", &second, 0, 3, "{x4100000000000000} {x4100000800000000} {x4100001000000000}");
   csf_schema_release(schema);
 }
 
@@ -275,17 +388,24 @@ static void the_last_bit_of_518_rows_is_kept(void) {
   check_slice("int32", &array, 515, 3, "0 0 null");
 }
 
+static int64_t n_buffers_of(const char *type) {
+  struct csf_schema *schema = test_schema(type);
+  int64_t n = csf_layout_n_buffers(schema->root.children[0].layout);
+  csf_schema_release(schema);
+  return n;
+}
+
 static void no_rows_need_no_buffers(void) {
   static const char *const types[] = {"bool",      "int32",  "utf8", "large_binary",
                                       "utf8_view", "date64", "null", "decimal256(5, 1)"};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-    struct ArrowArray array = flat(0, 0, 0, 3, BUFFERS(NULL, NULL, NULL));
+    struct ArrowArray array = flat(0, 0, 0, n_buffers_of(types[i]), BUFFERS(NULL, NULL, NULL));
     check_slice(types[i], &array, 0, 0, "");
     static const char *const lists[] = {"list", "large_list", "list_view", "large_list_view"};
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++) {
       char type[64];
       snprintf(type, sizeof type, "%s<%s>", lists[l], types[i]);
-      struct ArrowArray list = nested(flat(0, 0, 0, 3, BUFFERS(NULL, NULL, NULL)), 1, CHILDREN(&array));
+      struct ArrowArray list = nested(flat(0, 0, 0, n_buffers_of(type), BUFFERS(NULL, NULL, NULL)), 1, CHILDREN(&array));
       check_slice(type, &list, 0, 0, "");
     }
   }
@@ -403,6 +523,7 @@ static const struct test_case tests[] = {
     TEST(an_offset_counts_for_booleans_and_for_their_validity),
     TEST(a_slice_of_lists_has_its_own_values_only),
     TEST(strings_may_start_anywhere_in_their_bytes),
+    TEST(padding_is_no_offset_for_any_number_of_rows),
     TEST(slices_of_one_list_column_follow_one_another),
     TEST(a_slice_of_a_map_has_its_own_entries_only),
     TEST(the_offset_of_a_struct_counts_for_its_children),
