@@ -65,8 +65,9 @@ INLINE vector shift_signed_by(vector v, uint32_t bits) {
   return _mm256_srav_epi32(v, splat(bits));
 }
 
+/* Not _mm256_blendv_epi8: gcc 12 with -funsigned-char takes every byte of the mask for positive. */
 INLINE vector chosen(mask m, vector x, vector y) {
-  return _mm256_blendv_epi8(y, x, m);
+  return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(y), _mm256_castsi256_ps(x), _mm256_castsi256_ps(m)));
 }
 
 INLINE mask more_than(vector v, uint32_t least) {
