@@ -150,6 +150,7 @@ struct colshuf_read_metrics {
 
 /*
  * Reads sources one after another, in order, as one stream of struct arrays. Files are opened when their turn comes.
+ * A file that goes on behind the end of its index is CORRUPT at the end of the last partition.
  * A source that is empty gives no batch. With no block and no expected_schema the stream has no columns.
  * *metrics (may be NULL) is kept up to date as the stream is read and must outlive it.
  * Errors here and in the stream (colshuf_stream_status): CORRUPT (names source, partition, block, offset), IO, LIMIT, UNSUPPORTED,

@@ -19,6 +19,7 @@ static bool is_cancelled(const struct csf_reader *r) {
 static enum colshuf_status open_source(struct csf_reader *r, struct colshuf_error *err) {
   struct csf_source_options options = {
       .allocator = r->allocator, .window = &r->window, .verify_checksums = r->options.verify_checksums != 0};
+  options.exact_size = true;
   options.defer_above = DEFER_ABOVE;
   if (r->memory_limit / 4 < (1u << 20)) options.read_ahead = (size_t)(r->memory_limit / 4 + 1);
   if (r->options.memory_limit != 0) options.max_block_size = r->memory_limit;

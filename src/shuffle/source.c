@@ -93,6 +93,7 @@ enum colshuf_status csf_source_open(struct csf_source *source, const struct cols
   source->max_block_size = options->max_block_size != 0 ? options->max_block_size : UINT64_MAX;
   source->defer_above = options->verify_checksums ? 0 : options->defer_above;
   source->deferring = source->defer_above > 0;
+  source->exact_size = options->exact_size;
   source->window = options->window;
   source->window->size = 0;
   if (spec->data_path == NULL && spec->bytes == NULL) source->input = spec->input;
@@ -226,13 +227,20 @@ static void start_partition(struct csf_source *source) {
   source->block = 0;
   source->offset = source->index.offsets == NULL ? 0 : source->index.offsets[source->partition];
   source->partition_end = source->index.offsets == NULL ? source->data_size : source->index.offsets[source->partition + 1];
+  source->overlong = source->exact_size && source->index.offsets != NULL && source->partition + 1 == source->index.n_partitions &&
+                     source->data_size > source->partition_end;
   source->checked = source->checksums != NULL;
   source->running = csf_checksum_start(source->algorithm);
 }
 
 static enum colshuf_status end_partition(struct csf_source *source, struct colshuf_error *err) {
+  if (source->overlong) {
+    source->overlong = false; /* said once */
+    return csf_fail(err, COLSHUF_CORRUPT, "the file has %" PRIu64 " bytes, the index ends at %" PRIu64, source->data_size,
+                    source->partition_end);
+  }
   if (!source->checked) return COLSHUF_OK;
-  source->checked = false; /* said once */
+  source->checked = false;
   uint32_t wanted = source->checksums[source->partition];
   source->mismatched = source->running != wanted;
   if (!source->mismatched) return COLSHUF_OK;

@@ -17,6 +17,7 @@ struct csf_source_options {
   size_t
       defer_above;   /* of a file, blocks without compression and larger than this are not read, only found; 0 = all are read */
   bool ignore_index; /* read the file as one run of blocks whatever lies beside it */
+  bool exact_size;   /* bytes behind the last partition of the index are CORRUPT at its end */
   bool verify_checksums; /* a partition that differs from the checksum file, where there is one, is CORRUPT at its end */
 };
 
@@ -47,6 +48,8 @@ struct csf_source {
   uint64_t block;         /* number of the next one in it */
   uint64_t offset;        /* place of the next one */
   bool ended;             /* the callback has said so */
+  bool exact_size;
+  bool overlong;          /* the partition is the last one, and the file goes on behind it */
   bool checked;           /* the partition is to be compared with its checksum */
   bool mismatched;        /* and the last failure was that it differs */
   enum colshuf_checksum algorithm;

@@ -71,8 +71,10 @@ rm -f results/*
 
 # Index and data that do not belong together.
 cp good.data long.data && cp good.index long.index && echo tail >>long.data
+run cat long.data --partition 0
+expect 0 "earlier partitions of data longer than its index says can be read"
 run cat long.data
-expect 0 "partitions of data longer than its index says can be read"
+expect 1 "the last partition of data longer than its index says" "the file has $(wc -c <long.data) bytes, the index ends at $(wc -c <good.data)"
 run verify long.data
 check "verify finds data longer than its index says" test "$code" -eq 1
 check "and names both sizes" grep -q "$(wc -c <long.data)" out

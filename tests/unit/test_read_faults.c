@@ -37,7 +37,7 @@ static void every_truncation_is_told_and_earlier_rows_are_delivered(void) {
   csf_schema_release(schema);
 }
 
-static void a_file_shorter_than_its_index_gives_the_partitions_it_has(void) {
+static void a_file_of_another_size_than_its_index_says_gives_the_partitions_it_has(void) {
   static struct test_written written;
   static struct test_reading reading;
   struct csf_schema *schema = test_schema("k: int32, s: utf8");
@@ -58,6 +58,20 @@ static void a_file_shorter_than_its_index_gives_the_partitions_it_has(void) {
   CHECK_CONTAINS(reading.message, "out.data, partition 3, block 0");
   CHECK_CONTAINS(reading.message, sizes);
   test_reading_clear(&reading);
+  /* Behind the last partition: whoever reads it learns that data and index do not belong together, unless that is to be overlooked. */
+  path = test_output_write(&output, "long", COLSHUF_CHECKSUM_NONE);
+  REQUIRE(truncate(path, (off_t)output.data.size + 100) == 0);
+  snprintf(sizes, sizeof sizes, "the file has %zu bytes, the index ends at %zu", output.data.size + 100, output.data.size);
+  for (int i = 0; i < 4; i++) {
+    source = (struct colshuf_source){.data_path = path, .end_partition = i == 0 ? 3 : 4};
+    struct colshuf_read_options options = {.skip_corrupt = i == 2, .threads = i == 3 ? 2 : 0};
+    test_read_all(&source, 1, &options, &reading);
+    CHECK_INT(reading.status, i % 2 ? COLSHUF_CORRUPT : COLSHUF_OK);
+    CHECK_INT(reading.n_rows, i == 0 ? 150 : 200);
+    if (i % 2) CHECK_CONTAINS(reading.message, "long.data, partition 3");
+    if (i % 2) CHECK_CONTAINS(reading.message, sizes);
+    test_reading_clear(&reading);
+  }
   test_written_clear(&written);
   test_output_clear(&output);
   csf_schema_release(schema);
@@ -426,7 +440,7 @@ static const struct test_case tests[] = {
     TEST(damaged_metadata_of_a_block_read_in_part_is_told_or_harmless),
     TEST(every_failing_system_call_is_told_and_interrupted_ones_are_not),
     TEST(every_truncation_is_told_and_earlier_rows_are_delivered),
-    TEST(a_file_shorter_than_its_index_gives_the_partitions_it_has),
+    TEST(a_file_of_another_size_than_its_index_says_gives_the_partitions_it_has),
     TEST(corrupt_blocks_are_skipped_when_asked_and_counted),
     TEST(a_checksum_that_differs_is_told_with_both_numbers),
     TEST(a_source_that_fails_leaves_what_was_delivered),
