@@ -72,15 +72,44 @@ struct colshuf_map_writer *test_spilled_writer(const struct test_input *input, c
   return writer;
 }
 
-void test_spill_file(char *path, size_t size) {
-  DIR *entries = opendir(test_directory());
+void test_file_in(const char *folder, const char *part, char *path, size_t size) {
+  DIR *entries = opendir(folder);
   REQUIRE(entries != NULL);
   *path = 0;
   for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-    if (strstr(entry->d_name, "colshuf-tmp") != NULL) snprintf(path, size, "%s/%s", test_directory(), entry->d_name);
+    if (strstr(entry->d_name, part) != NULL) snprintf(path, size, "%s/%s", folder, entry->d_name);
   }
   closedir(entries);
   REQUIRE(*path != 0);
+}
+
+void test_spill_file(char *path, size_t size) {
+  test_file_in(test_directory(), "colshuf-tmp", path, size);
+}
+
+static uint64_t acquire(void *ctx, uint64_t size) {
+  struct test_memory_manager *manager = ctx;
+  uint64_t freed;
+  if (manager->writer != NULL && *manager->writer != NULL) {
+    CHECK_INT(colshuf_map_writer_spill(*manager->writer, &freed, NULL), COLSHUF_OK);
+    CHECK_INT(freed, 0); /* it is in the middle of a call */
+  }
+  if (++manager->requests == manager->refuse_at) return 0;
+  uint64_t left = manager->total - manager->granted;
+  uint64_t given = size < left ? size : left;
+  manager->granted += given;
+  if (manager->granted > manager->peak) manager->peak = manager->granted;
+  return given;
+}
+
+static void release(void *ctx, uint64_t size) {
+  struct test_memory_manager *manager = ctx;
+  CHECK(size <= manager->granted);
+  manager->granted -= size;
+}
+
+struct colshuf_memory_manager test_memory_manager(struct test_memory_manager *manager) {
+  return (struct colshuf_memory_manager){acquire, release, manager};
 }
 
 struct csf_buffer test_shuffle_to_bytes(const struct test_input *input, const struct colshuf_map_writer_options *options) {

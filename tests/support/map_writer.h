@@ -27,8 +27,18 @@ struct csf_buffer test_shuffle_to_bytes(const struct test_input *input, const st
 
 /* Opens a writer and feeds it until it has spilled at least once. */
 struct colshuf_map_writer *test_spilled_writer(const struct test_input *input, const struct colshuf_map_writer_options *options);
-/* The path of a temporary file; there must be one. */
+/* The path of a file of a folder whose name contains part; there must be one. */
+void test_file_in(const char *folder, const char *part, char *path, size_t size);
+/* The same for a temporary file in the directory of the test. */
 void test_spill_file(char *path, size_t size);
+
+/* A memory manager that refuses the nth request and gives at most `total`. */
+struct test_memory_manager {
+  uint64_t total, granted, peak;
+  uint64_t requests, refuse_at;
+  struct colshuf_map_writer **writer; /* asked to spill when memory is short: not NULL, but it may point to NULL */
+};
+struct colshuf_memory_manager test_memory_manager(struct test_memory_manager *manager);
 
 /* What stands under the final name after a failed attempt: nothing, or what was there before. */
 bool test_output_exists(void);

@@ -95,6 +95,7 @@ static void check_messages(int line, const char *schema_text, const struct test_
     test_fail(__FILE__, line, "%s: %s (%s), wanted %s", schema_text, colshuf_status_name(found), err.message, colshuf_status_name(status));
   }
   if (found == COLSHUF_OK) {
+    if (n > 0) CHECK_INT(batch.length, messages[n - 1].length);
     if (values != NULL && batch.n_children > 0) test_check_text(__FILE__, line, &schema->root.children[0], batch.children[0], values);
     batch.release(&batch);
     csf_schema_release(schema);

@@ -343,6 +343,58 @@ static void every_column_has_its_own_dictionary(void) {
   }
 }
 
+/* --- what a schema says beside its types --- */
+
+/* Names of a map's children, its keys' order, an extension's name without its metadata, a column's name that comes twice. */
+static void names_flags_and_extensions_go_through_streams_and_files(void) {
+  static const char extension[] = "\1\0\0\0\24\0\0\0" "ARROW:extension:name" "\7\0\0\0" "my.type";
+  struct test_table table = test_table("map<utf8, int32>, int32, int32", "[{'k' 1}] 1 4 | null 2 5 | [] 3 6");
+  struct ArrowSchema *map = table.c_schema.children[0], *entries = map->children[0], *key = entries->children[0];
+  const char *names[] = {map->name, entries->name, key->name, entries->children[1]->name, table.c_schema.children[1]->name,
+                         table.c_schema.children[2]->name};
+  const char *metadata = key->metadata;
+  map->flags |= ARROW_FLAG_MAP_KEYS_SORTED;
+  entries->name = "some_entries";
+  key->name = "some_key";
+  key->metadata = extension;
+  entries->children[1]->name = "some_value";
+  table.c_schema.children[1]->name = table.c_schema.children[2]->name = "dupe_col";
+  for (int file_format = 0; file_format < 2; file_format++) {
+    struct memory memory;
+    struct colshuf_ipc_writer *writer =
+        open_writer(&table.c_schema, &memory, (struct colshuf_ipc_writer_options){.file_format = file_format});
+    write_rows(writer, &table.batch, 0, 3);
+    REQUIRE_OK(colshuf_ipc_writer_finish(writer, &err));
+    struct source source = {memory.bytes.data, memory.bytes.size, 0};
+    struct ArrowArrayStream stream = open_reader(&source, file_format != 0);
+    struct ArrowSchema found;
+    REQUIRE(stream.get_schema(&stream, &found) == 0);
+    struct ArrowSchema *found_map = found.children[0], *found_entries = found_map->children[0], *found_key = found_entries->children[0];
+    CHECK((found_map->flags & ARROW_FLAG_MAP_KEYS_SORTED) != 0);
+    CHECK_STRING(found_entries->name, "some_entries");
+    CHECK_STRING(found_key->name, "some_key");
+    CHECK_STRING(found_entries->children[1]->name, "some_value");
+    REQUIRE(found_key->metadata != NULL);
+    CHECK(memcmp(found_key->metadata, extension, sizeof extension - 1) == 0);
+    for (int i = 1; i < 3; i++) CHECK_STRING(found.children[i]->name, "dupe_col");
+    struct ArrowArray batch;
+    REQUIRE(stream.get_next(&stream, &batch) == 0 && batch.release != NULL);
+    CHECK_ROWS(&table.schema->root, &table.batch, 0, &table.schema->root, &batch, 0, 3);
+    batch.release(&batch);
+    found.release(&found);
+    stream.release(&stream);
+    colshuf_ipc_writer_free(writer);
+    csf_buffer_clear(&memory.bytes);
+  }
+  map->name = names[0];
+  entries->name = names[1];
+  key->name = names[2];
+  key->metadata = metadata;
+  entries->children[1]->name = names[3];
+  for (int i = 1; i < 3; i++) table.c_schema.children[i]->name = names[3 + i];
+  test_table_clear(&table);
+}
+
 /* --- compression --- */
 
 static void compression_makes_bodies_smaller_and_never_much_larger(void) {
@@ -499,6 +551,7 @@ static const struct test_case tests[] = {
     TEST(an_empty_first_dictionary_is_followed_by_a_full_one),
     TEST(a_changed_inner_dictionary_brings_the_outer_one_along),
     TEST(every_column_has_its_own_dictionary),
+    TEST(names_flags_and_extensions_go_through_streams_and_files),
     TEST(compression_makes_bodies_smaller_and_never_much_larger),
     TEST(wrong_calls_are_refused_and_the_writer_goes_on),
     TEST(a_full_output_is_reported_and_final),

@@ -366,6 +366,16 @@ static void decimals_may_lie_at_any_address(void) {
   }
 }
 
+static void decimals_of_every_width_keep_their_values(void) {
+  uint8_t bytes[64] = {0};
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(0xf0 + i);
+  struct ArrowArray array = flat(2, 0, 0, 2, BUFFERS(NULL, bytes));
+  check_slice("decimal32(9, 2)", &array, 0, 2, "xf3f2f1f0 xf7f6f5f4");
+  check_slice("decimal64(10, 4)", &array, 0, 2, "xf7f6f5f4f3f2f1f0 xfffefdfcfbfaf9f8");
+  check_slice("decimal128(38, 0)", &array, 1, 1, "x0f0e0d0c0b0a09080706050403020100");
+  check_slice("decimal256(76, 0)", &array, 1, 1, "x2f2e2d2c2b2a292827262524232221201f1e1d1c1b1a19181716151413121110");
+}
+
 static void nulls_are_counted_anew_in_a_slice_of_a_slice(void) {
   int32_t offsets[] = {0, 1, 3, 6};
   struct ArrowArray strings = flat(2, 1, -1, 3, BUFFERS(NULL, offsets, "abbccc"));
@@ -536,6 +546,7 @@ static const struct test_case tests[] = {
     TEST(a_null_data_buffer_of_inline_views_is_not_read),
     TEST(a_slice_inside_a_run_repeats_its_value),
     TEST(decimals_may_lie_at_any_address),
+    TEST(decimals_of_every_width_keep_their_values),
     TEST(nulls_are_counted_anew_in_a_slice_of_a_slice),
     TEST(the_last_bit_of_518_rows_is_kept),
     TEST(no_rows_need_no_buffers),

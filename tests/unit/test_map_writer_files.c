@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The map writer and files: faults of every system call, spill files and folders, attempts, rows spilled as rows. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +102,120 @@ static void a_spill_folder_that_vanishes_is_an_error_with_its_name(void) {
   test_input_close(&input);
 }
 
+/* The folder goes with the spill file in it. What was spilled stays readable; a further file is an error that names the folder. */
+static void a_spill_folder_that_vanishes_between_two_spills_is_no_crash(void) {
+  struct test_input input;
+  char folder[600], path[700];
+  snprintf(folder, sizeof folder, "%s/gone", test_directory());
+  const char *folders[] = {folder};
+  test_plain_input(&input, 20, 20, 1500);
+  for (int i = 0; i < 4; i++) {
+    bool new_file = i % 2 == 1;
+    struct colshuf_error err;
+    struct colshuf_map_writer *writer;
+    struct test_memory_manager manager = {.total = 1 << 30};
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
+    options.memory_manager = test_memory_manager(&manager);
+    options.spill_dirs = folders;
+    options.n_spill_dirs = 1;
+    REQUIRE(mkdir(folder, 0777) == 0);
+    REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+    writer->sizes.small_block = i < 2 ? 0 : UINT64_MAX; /* blocks, rows */
+    REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[0], &err));
+    REQUIRE_OK(colshuf_map_writer_spill(writer, NULL, &err));
+    test_file_in(folder, "colshuf-tmp", path, sizeof path);
+    REQUIRE(unlink(path) == 0 && rmdir(folder) == 0);
+    if (new_file) writer->spills.file_size = writer->rows.file_size = 1;
+    for (int32_t b = 1; b < input.n_batches; b++) REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[b], &err));
+    enum colshuf_status status = colshuf_map_writer_spill(writer, NULL, &err);
+    if (new_file) {
+      CHECK_INT(status, COLSHUF_IO);
+      CHECK_CONTAINS(err.message, folder);
+      CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_IO);
+    } else {
+      REQUIRE_OK(status);
+      REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
+    }
+    colshuf_map_writer_free(writer);
+    CHECK_INT(manager.granted, 0);
+    if (!new_file) test_check_output(&input, options.output, options.checksum, NULL);
+  }
+  test_input_close(&input);
+}
+
+/* A limit on the size of files stands in for a small disk: the system itself refuses, in the middle of a write. */
+static enum colshuf_status shuffle_on_a_small_disk(const struct test_input *input, const struct colshuf_map_writer_options *options,
+                                                   uint64_t disk, struct colshuf_error *err) {
+  struct rlimit old, small;
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+  small = (struct rlimit){disk, old.rlim_max};
+  void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  enum colshuf_status status = test_shuffle(input, options, NULL, err);
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, before);
+  return status;
+}
+
+static void a_full_disk_is_an_error_and_leaves_nothing_to_be_read(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  test_plain_input(&input, 27, 24, 3000);
+  for (int i = 0; i < 4; i++) { /* in a spill, at the commit; by the system, and as a disk says it */
+    struct test_memory_manager manager = {.total = 1 << 30};
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, i % 2 ? 0 : 2 << 20);
+    options.memory_manager = test_memory_manager(&manager);
+    options.encoder.codec = COLSHUF_NONE;
+    if (i < 2) {
+      CHECK_INT(shuffle_on_a_small_disk(&input, &options, 1 << 20, &err), COLSHUF_IO);
+      CHECK_INT(err.system_errno, EFBIG);
+    } else {
+      test_fault = (struct test_fault){"write", TEST_FAIL_FOREVER, ENOSPC, 3, 0, false};
+      csf_io_current = &test_faulty_io;
+      CHECK_INT(test_shuffle(&input, &options, NULL, &err), COLSHUF_IO);
+      csf_io_current = &csf_io_system;
+      CHECK(test_fault.hit);
+      test_fault.at = 0;
+      CHECK_INT(err.system_errno, ENOSPC);
+    }
+    CHECK_CONTAINS(err.message, "colshuf-tmp");
+    CHECK_INT(manager.granted, 0);
+    CHECK_INT(test_count_files(test_directory(), ""), 2); /* . and .. */
+  }
+  test_input_close(&input);
+}
+
+/* The failed spill says what failed; what comes after says that the writer is dead, and freeing it gives everything back. */
+static void a_spill_that_fails_gives_its_memory_back(void) {
+  struct test_input input;
+  struct colshuf_error err;
+  struct colshuf_map_writer *writer;
+  struct test_memory_manager manager = {.total = 1 << 30};
+  test_plain_input(&input, 28, 6, 2000);
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
+  options.memory_manager = test_memory_manager(&manager);
+  uint64_t before = test_heap_bytes();
+  REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+  for (int i = 0; i < 6; i++) REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[i], &err));
+  test_fault = (struct test_fault){"write", TEST_FAIL, ENOSPC, 1, 0, false};
+  csf_io_current = &test_faulty_io;
+  CHECK_STATUS(colshuf_map_writer_spill(writer, NULL, &err), COLSHUF_IO);
+  csf_io_current = &csf_io_system;
+  CHECK(test_fault.hit);
+  test_fault.at = 0;
+  CHECK_INT(err.system_errno, ENOSPC);
+  CHECK_STATUS(colshuf_map_writer_spill(writer, NULL, &err), COLSHUF_IO);
+  CHECK_CONTAINS(err.message, "dead");
+  CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_IO);
+  CHECK_STATUS(colshuf_map_writer_commit(writer, NULL, &err), COLSHUF_IO);
+  CHECK(manager.granted > 0);
+  colshuf_map_writer_free(writer);
+  CHECK_INT(manager.granted, 0);
+  CHECK_INT(test_heap_bytes(), before);
+  CHECK_INT(test_count_files(test_directory(), ""), 2);
+  test_input_close(&input);
+}
+
 static void spill_files_take_turns_over_the_folders(void) {
   struct test_input input;
   struct colshuf_map_metrics metrics;
@@ -131,24 +247,30 @@ static void spill_files_take_turns_over_the_folders(void) {
 }
 
 static void descriptors_and_files_stay_flat_over_many_spills(void) {
+  static const struct { int32_t n_partitions, n_spills; } cases[] = {{5, 50}, {200, 300}};
   struct test_input input;
   struct colshuf_error err;
-  struct colshuf_map_writer *writer;
   test_plain_input(&input, 22, 10, 300);
-  int32_t before = test_open_descriptors(), first = -1;
-  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 0);
-  REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
-  for (int round = 0; round < 30; round++) {
-    REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[round % 10], &err));
-    REQUIRE_OK(colshuf_map_writer_spill(writer, NULL, &err));
-    if (first < 0) first = test_open_descriptors();
-    CHECK_INT(test_open_descriptors(), first);
-    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 1);
+  for (int i = 0; i < 2; i++) {
+    struct colshuf_map_writer *writer;
+    int32_t before = test_open_descriptors(), first = -1;
+    struct colshuf_partitioner_options partitioner = test_round_robin;
+    partitioner.n_partitions = cases[i].n_partitions;
+    struct colshuf_map_writer_options options = test_map_options(&partitioner, 0);
+    REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
+    for (int round = 0; round < cases[i].n_spills; round++) {
+      REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[round % 10], &err));
+      REQUIRE_OK(colshuf_map_writer_spill(writer, NULL, &err));
+      if (first < 0) first = test_open_descriptors();
+      CHECK_INT(test_open_descriptors(), first);
+      CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 1);
+    }
+    REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
+    CHECK_INT(test_open_descriptors(), before);
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+    colshuf_map_writer_free(writer);
+    CHECK(first <= before + 1);
   }
-  REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
-  CHECK_INT(test_open_descriptors(), before);
-  colshuf_map_writer_free(writer);
-  CHECK(first <= before + 1);
   test_input_close(&input);
 }
 
@@ -341,6 +463,9 @@ static const struct test_case tests[] = {
     TEST(every_system_call_may_fail),
     TEST(a_spill_file_cut_short_is_found_at_the_merge),
     TEST(a_spill_folder_that_vanishes_is_an_error_with_its_name),
+    TEST(a_spill_folder_that_vanishes_between_two_spills_is_no_crash),
+    TEST(a_full_disk_is_an_error_and_leaves_nothing_to_be_read),
+    TEST(a_spill_that_fails_gives_its_memory_back),
     TEST(spill_files_take_turns_over_the_folders),
     TEST(descriptors_and_files_stay_flat_over_many_spills),
     TEST(a_second_attempt_replaces_the_first_as_a_whole),

@@ -71,41 +71,15 @@ static void the_limit_holds_for_everything_that_is_allocated(void) {
   }
 }
 
-/* A memory manager that refuses the nth request and gives at most `total`. */
-struct manager {
-  uint64_t total, granted, peak;
-  uint64_t requests, refuse_at;
-  struct colshuf_map_writer **writer; /* asked to spill when memory is short */
-};
-static uint64_t acquire(void *ctx, uint64_t size) {
-  struct manager *manager = ctx;
-  uint64_t freed;
-  if (manager->writer != NULL && *manager->writer != NULL) {
-    CHECK_INT(colshuf_map_writer_spill(*manager->writer, &freed, NULL), COLSHUF_OK);
-    CHECK_INT(freed, 0); /* it is in the middle of a call */
-  }
-  if (++manager->requests == manager->refuse_at) return 0;
-  uint64_t left = manager->total - manager->granted;
-  uint64_t given = size < left ? size : left;
-  manager->granted += given;
-  if (manager->granted > manager->peak) manager->peak = manager->granted;
-  return given;
-}
-static void release(void *ctx, uint64_t size) {
-  struct manager *manager = ctx;
-  CHECK(size <= manager->granted);
-  manager->granted -= size;
-}
-
 static void a_manager_may_refuse_any_request(void) {
   struct test_input input;
   struct colshuf_error err;
   uint64_t refused = 0, failed = 0;
   test_plain_input(&input, 14, 24, 6000);
   for (uint64_t nth = 1;; nth++) {
-    struct manager manager = {.total = 1 << 30, .refuse_at = nth};
+    struct test_memory_manager manager = {.total = 1 << 30, .refuse_at = nth};
     struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
-    options.memory_manager = (struct colshuf_memory_manager){acquire, release, &manager};
+    options.memory_manager = test_memory_manager(&manager);
     enum colshuf_status status = test_shuffle(&input, &options, NULL, &err);
     CHECK_INT(manager.granted, 0);
     CHECK(manager.peak <= options.memory_limit);
@@ -126,9 +100,9 @@ static void a_manager_that_gives_little_makes_the_writer_spill(void) {
   struct test_input input;
   struct colshuf_map_metrics metrics;
   test_plain_input(&input, 15, 24, 6000);
-  struct manager manager = {.total = 5 << 20};
+  struct test_memory_manager manager = {.total = 5 << 20};
   struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
-  options.memory_manager = (struct colshuf_memory_manager){acquire, release, &manager};
+  options.memory_manager = test_memory_manager(&manager);
   test_shuffle_and_check(&input, &options, &metrics);
   CHECK(metrics.spills > 0);
   CHECK_INT(manager.granted, 0);
@@ -140,9 +114,9 @@ static void memory_asked_back_is_given_between_calls_only(void) {
   struct colshuf_error err;
   struct colshuf_map_writer *writer = NULL;
   test_plain_input(&input, 16, 12, 3000);
-  struct manager manager = {.total = 1 << 30, .writer = &writer};
+  struct test_memory_manager manager = {.total = 1 << 30, .writer = &writer};
   struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 8 << 20);
-  options.memory_manager = (struct colshuf_memory_manager){acquire, release, &manager};
+  options.memory_manager = test_memory_manager(&manager);
   REQUIRE_OK(colshuf_map_writer_new(&input.exported, &options, &writer, &err));
   for (int32_t i = 0; i < input.n_batches; i++) {
     REQUIRE_OK(colshuf_map_writer_write(writer, &input.batches[i], &err));
@@ -222,7 +196,38 @@ static void thousands_of_partitions_need_little_memory_and_few_files(void) {
     setrlimit(RLIMIT_NOFILE, &old);
     REQUIRE_OK(status);
     CHECK(metrics.peak_memory <= options.memory_limit);
+    CHECK(metrics.spills > 1 || partitions[i] == 100000);
     test_check_output(&input, options.output, options.checksum, NULL);
+    test_input_close(&input);
+  }
+}
+
+/* Ten rows: what no row goes to must take next to nothing. */
+static void a_million_partitions_need_no_more_than_their_place_in_the_index(void) {
+  static const int32_t partitions[] = {100000, 1000000};
+  struct test_random random = {34};
+  for (int i = 0; i < 2; i++) {
+    struct test_input input;
+    struct colshuf_map_metrics metrics;
+    struct ArrowArray batch;
+    struct colshuf_key key = {.column = 0};
+    struct colshuf_partitioner_options partitioner = {.kind = COLSHUF_PARTITION_HASH, .n_partitions = partitions[i], .keys = &key, .n_keys = 1};
+    struct csf_schema *schema = test_schema("k: int64 not null, t: utf8");
+    test_random_array(&random, &schema->root, &(struct test_array_options){.rows = 10}, &batch);
+    test_input_take(&input, schema, &partitioner, &batch, 1);
+    struct colshuf_map_writer_options options = test_map_options(&partitioner, least_limit(&input, test_map_options(&partitioner, 0)));
+    if (options.memory_limit > 16 << 20) {
+      struct colshuf_error err;
+      struct colshuf_map_writer *writer;
+      struct colshuf_map_writer_options small = test_map_options(&partitioner, 16 << 20);
+      CHECK_STATUS(colshuf_map_writer_new(&input.exported, &small, &writer, &err), COLSHUF_LIMIT);
+      CHECK_CONTAINS(err.message, "too small for 1000000 partitions");
+    } else {
+      options.memory_limit = 16 << 20;
+    }
+    test_shuffle_and_check(&input, &options, &metrics);
+    CHECK(metrics.peak_memory <= options.memory_limit);
+    CHECK(options.memory_limit <= (uint64_t)(16 << 20) + 32 * (uint64_t)partitions[i]);
     test_input_close(&input);
   }
 }
@@ -254,6 +259,7 @@ static const struct test_case tests[] = {
     TEST(every_refused_allocation_is_a_clean_failure),
     TEST(a_row_larger_than_the_limit_goes_through),
     TEST(thousands_of_partitions_need_little_memory_and_few_files),
+    TEST(a_million_partitions_need_no_more_than_their_place_in_the_index),
     TEST(too_many_partitions_for_the_limit_are_refused_with_the_least),
 };
 TEST_MAIN(tests)
