@@ -13,6 +13,7 @@ int command_inspect(int argc, char **argv);
 int command_verify(int argc, char **argv);
 int command_stats(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_merge(int argc, char **argv);
 int command_repack(int argc, char **argv);
 int command_clean(int argc, char **argv);
 int command_bench(int argc, char **argv);

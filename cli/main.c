@@ -21,6 +21,7 @@ static const struct command {
     {"stats", command_stats, "nulls, distinct values, minimum, maximum and bytes of each column"},
     {"convert", command_convert, "rows of any file to an Arrow stream, Arrow file, CSV or JSON"},
     {"extract", command_extract, "one partition to an Arrow file"},
+    {"merge", command_merge, "many shuffle outputs to one"},
     {"repack", command_repack, "shuffle files again, with another codec or block size"},
     {"inspect", command_inspect, "partitions, blocks, schema, and where the bytes are"},
     {"verify", command_verify, "find what is broken, and where"},

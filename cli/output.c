@@ -138,3 +138,12 @@ int check_output_name(const char *command, const char *name) {
 bool output_is_terminal(const struct output *output) {
   return isatty(output->fd);
 }
+
+char *with_ending(const char *path, const char *ending) {
+  size_t size = strlen(path);
+  if (size > 5 && strcmp(path + size - 5, ".data") == 0) size -= 5;
+  char *name = need_memory(NULL, size + strlen(ending) + 1);
+  memcpy(name, path, size);
+  strcpy(name + size, ending);
+  return name;
+}

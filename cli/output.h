@@ -36,4 +36,7 @@ int check_output_name(const char *command, const char *name);
 
 bool output_is_terminal(const struct output *output);
 
+/* path without ".data", with ending; allocated. */
+char *with_ending(const char *path, const char *ending);
+
 #endif

@@ -114,16 +114,6 @@ static int copy_all(const struct request *r, const char *base, const struct Arro
   return code;
 }
 
-/* path without ".data", with ending; allocated. */
-static char *with_ending(const char *path, const char *ending) {
-  size_t size = strlen(path);
-  if (size > 5 && strcmp(path + size - 5, ".data") == 0) size -= 5;
-  char *name = need_memory(NULL, size + strlen(ending) + 1);
-  memcpy(name, path, size);
-  strcpy(name + size, ending);
-  return name;
-}
-
 static int run(const struct request *r, const char *base, const char *index_path) {
   const struct selection all = {0};
   struct colshuf_index_info index;

@@ -116,8 +116,10 @@ static void print_file(const struct checked *file) {
   if (file->n_faults > 0) printf(" fault%s", s->faults == 1 ? "" : "s");
   printf("; %s partitions, %s blocks, %s rows, %s", count_text(s->partitions), count_text(s->blocks), count_text(s->rows),
          size_text(s->bytes));
-  if (s->checksum == COLSHUF_CHECKSUM_NONE) {
-    printf("; no checksum file\n");
+  if (!s->has_index) {
+    printf("; no index: blocks missing at the end, or changed values, would not be noticed\n");
+  } else if (s->checksum == COLSHUF_CHECKSUM_NONE) {
+    printf("; no checksum file: changed values would not be noticed\n");
   } else {
     printf("; %s compared\n", checksum_name(s->checksum));
   }
@@ -145,6 +147,7 @@ static void print_file_json(struct json *json, const struct checked *file) {
   json_unsigned(json, "blocks", s->blocks);
   json_unsigned(json, "rows", s->rows);
   json_unsigned(json, "bytes", s->bytes);
+  json_bool(json, "index", s->has_index);
   json_string(json, "checksum", checksum_name(s->checksum));
   json_array(json, "faults");
   for (size_t i = 0; i < file->n_faults; i++) print_fault_json(json, file, &file->faults[i]);

@@ -3,7 +3,7 @@
 _colshuf() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options=
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "write read cat head stats convert extract repack inspect verify diff clean bench --help --version" -- "$word"))
+    COMPREPLY=($(compgen -W "write read cat head stats convert extract merge repack inspect verify diff clean bench --help --version" -- "$word"))
     return
   fi
   case $before in
@@ -24,6 +24,7 @@ _colshuf() {
     stats) options="--partition --partitions --columns --json --help" ;;
     convert) options="--output --format --compress --partition --partitions --columns --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;
     extract) options="--partition --partitions --columns --output --format --compress --memory-limit --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help" ;;
+    merge) options="--output --partitions --checksum --native-index --json --help" ;;
     repack) options="--output --codec --memory-limit --block-size --block-rows --checksum --compat --offsets --layout --no-dictionary --native-index --json --help" ;;
     inspect) options="--blocks --deep --index --html --json --help" ;;
     verify) options="--json --threads --help" ;;

@@ -11,6 +11,7 @@ _colshuf() {
       'stats:nulls, distinct values, minimum, maximum and bytes of each column'
       'convert:rows of any file to an Arrow stream, Arrow file, CSV or JSON'
       'extract:one partition to an Arrow file'
+      'merge:many shuffle outputs to one'
       'repack:shuffle files again, with another codec or block size'
       'inspect:partitions, blocks, schema, and where the bytes are'
       'verify:find what is broken, and where'
@@ -138,6 +139,16 @@ _colshuf() {
         '--verify-checksums[compare each partition with the checksum file]' \
         '--skip-corrupt[leave corrupt blocks out and go on (exit code 1)]' \
         '--trusted[skip deep checks of values\: files of this machine and user]' \
+        '(-h --help)'{-h,--help}'[show this]' \
+        '*:file:_files'
+      ;;
+    merge)
+      _arguments -S \
+        '(-o --output)'{-o,--output}'[makes NAME.data, NAME.index and NAME.checksum.ALGORITHM]:NAME:_files' \
+        '--partitions[partitions A to B only, both included; the others come out empty]:A-B:' \
+        '--checksum[adler32 (default), crc32, crc32c or none]:NAME:(adler32 crc32 crc32c none)' \
+        '--native-index[little-endian index, as Comet'\''s native writer leaves it]' \
+        '--json[figures as JSON]' \
         '(-h --help)'{-h,--help}'[show this]' \
         '*:file:_files'
       ;;

@@ -199,6 +199,35 @@ COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_index_read(const char *
                                                                     struct colshuf_error *err);
 COLSHUF_API void colshuf_index_clear(struct colshuf_index_info *index);
 
+struct colshuf_merge_options {
+  struct colshuf_allocator allocator;
+  const char *output;      /* as in colshuf_map_writer_options */
+  int32_t first_partition; /* [first, end): the others come out empty; both 0 = all */
+  int32_t end_partition;
+  enum colshuf_checksum checksum;
+  int native_index;
+  int (*progress)(void *ctx, uint64_t done, uint64_t total); /* bytes; not 0 = stop with CANCELLED. NULL = none */
+  void *ctx;
+};
+
+struct colshuf_merge_summary {
+  uint64_t blocks, bytes;
+  int32_t n_partitions; /* of every source, and of the output */
+};
+
+/*
+ * Makes one output of n_sources outputs of as many partitions: each partition holds the blocks of the first source, then of the second,
+ * and so on, as they are (nothing is decoded but the first block of each source, whose schema must fit: docs/formats/block.md). Checksums of the
+ * sources are verified on the way where there are any. The sources are read once, one after another; memory is that of a block and some
+ * 20 bytes a partition. The output appears whole or not at all.
+ * Errors: INVALID_ARGUMENT (no source, no such partitions), CORRUPT (names source, partition and block, or both sources that do not fit
+ * together), LIMIT, IO, NO_MEMORY, CANCELLED.
+ */
+COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_merge(const char *const *data_paths, int32_t n_sources,
+                                                               const struct colshuf_merge_options *options,
+                                                               struct colshuf_merge_summary *summary,
+                                                               struct colshuf_error *err);
+
 /*
  * Removes the temporary files (".NAME.PID-N.colshuf-tmp") that dead processes left in directory; those in use stay.
  * *removed counts them, also when an error ends it. Errors: IO.
@@ -220,6 +249,7 @@ struct colshuf_fault {
 struct colshuf_verify_summary {
   uint64_t partitions, blocks, rows, bytes, faults;
   enum colshuf_checksum checksum; /* the algorithm that was compared; NONE when there was no file */
+  int has_index; /* 0: there was none to compare with, so that blocks missing at the end could not be noticed */
 };
 
 /*

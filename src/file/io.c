@@ -28,6 +28,7 @@ const struct csf_io csf_io_system = {
     .read = read,
     .pread = pread,
     .write = write,
+    .pwrite = pwrite,
     .copy_range = copy_range,
     .rename = rename,
     .unlink = unlink,
@@ -83,6 +84,17 @@ enum colshuf_status csf_pread_all(int fd, const char *path, uint64_t offset, voi
       return csf_fail(err, COLSHUF_CORRUPT, "%s ends at %" PRIu64 ", %zu bytes wanted at %" PRIu64, path, offset + done, size,
                       offset);
     }
+    done += (size_t)n;
+  }
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_pwrite_all(int fd, const char *path, uint64_t offset, const void *data, size_t size,
+                                   struct colshuf_error *err) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = csf_io_current->pwrite(fd, (const uint8_t *)data + done, call_size(size - done), (off_t)(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return csf_fail_errno(err, n < 0 ? errno : EIO, "cannot write %zu bytes to %s", size - done, path);
     done += (size_t)n;
   }
   return COLSHUF_OK;

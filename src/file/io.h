@@ -15,6 +15,7 @@ struct csf_io {
   ssize_t (*read)(int fd, void *buffer, size_t size);
   ssize_t (*pread)(int fd, void *buffer, size_t size, off_t offset);
   ssize_t (*write)(int fd, const void *buffer, size_t size);
+  ssize_t (*pwrite)(int fd, const void *buffer, size_t size, off_t offset);
   ssize_t (*copy_range)(int in, off_t *in_offset, int out, size_t size); /* copy_file_range */
   int (*rename)(const char *from, const char *to);
   int (*unlink)(const char *path);
@@ -36,6 +37,8 @@ enum colshuf_status csf_file_size(const struct stat *found, const char *path, ui
 enum colshuf_status csf_pread_all(int fd, const char *path, uint64_t offset, void *buffer, size_t size, struct colshuf_error *err)
     COLSHUF_MUST_USE;
 enum colshuf_status csf_write_all(int fd, const char *path, const void *data, size_t size, struct colshuf_error *err) COLSHUF_MUST_USE;
+enum colshuf_status csf_pwrite_all(int fd, const char *path, uint64_t offset, const void *data, size_t size,
+                                   struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Copies size bytes at offset of in to the place of out: copy_file_range where it works, else read and write. Short in = CORRUPT. */
 enum colshuf_status csf_copy_all(int in, const char *in_path, uint64_t offset, int out, const char *out_path, uint64_t size,
                                  struct colshuf_error *err) COLSHUF_MUST_USE;

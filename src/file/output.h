@@ -27,6 +27,12 @@ enum colshuf_status csf_temp_write(struct csf_temp_file *file, const void *data,
 /* Appends size bytes at offset of another file, without touching them where the system can. Short in = CORRUPT. */
 enum colshuf_status csf_temp_copy(struct csf_temp_file *file, int in, const char *in_path, uint64_t offset, uint64_t size,
                                   struct colshuf_error *err) COLSHUF_MUST_USE;
+/*
+ * Writes at a place, which may lie behind the end; size becomes the end of what was written so far, not the sum. For files that are
+ * written so from the start: not to be mixed with the two above.
+ */
+enum colshuf_status csf_temp_write_at(struct csf_temp_file *file, uint64_t offset, const void *data, size_t size,
+                                      struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Hands gathered bytes to the system: before the file is read back, or written to by its fd. */
 enum colshuf_status csf_temp_flush(struct csf_temp_file *file, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Flushes, closes and renames to final_path. On failure the file is still there to be discarded. */

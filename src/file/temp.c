@@ -83,6 +83,13 @@ enum colshuf_status csf_temp_write(struct csf_temp_file *file, const void *data,
   return COLSHUF_OK;
 }
 
+enum colshuf_status csf_temp_write_at(struct csf_temp_file *file, uint64_t offset, const void *data, size_t size,
+                                      struct colshuf_error *err) {
+  CSF_TRY(csf_pwrite_all(file->fd, file->path, offset, data, size, err));
+  if (offset + size > file->size) file->size = offset + size;
+  return COLSHUF_OK;
+}
+
 /* Short ranges are read into the gathered bytes: two system calls less for each. */
 static enum colshuf_status copy_small(struct csf_temp_file *file, int in, const char *in_path, uint64_t offset, size_t size,
                                       struct colshuf_error *err) {

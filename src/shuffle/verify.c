@@ -314,6 +314,7 @@ static enum colshuf_status run(struct verification *v, const struct colshuf_limi
   CSF_TRY(colshuf_block_decoder_new(&options, &v->decoder, err));
   CSF_TRY(open_output(v, err));
   v->summary->checksum = v->source.checksums == NULL ? COLSHUF_CHECKSUM_NONE : v->source.algorithm;
+  v->summary->has_index = v->source.index.offsets != NULL;
   count_compared(v);
   check_sizes(v);
   CSF_TRY(check_blocks(v, err));

@@ -18,13 +18,13 @@ mkdir folder results
 
 # each FILE CODES WHAT: every command that reads rows, on FILE, ends with one of CODES.
 each() {
-  for command in cat head stats read convert extract write repack inspect verify diff; do
+  for command in cat head stats read convert extract write merge repack inspect verify diff; do
     case $command in
       read) run read "$1" -f csv -o results/x.csv ;;
       convert) run convert "$1" -o results/x.arrow ;;
       extract) run extract "$1" --partition 0 -o results/x.arrow ;;
       write) run write "$1" -o results/x -n 3 --hash id ;;
-      repack) run repack "$1" -o results/x ;;
+      merge | repack) run "$command" "$1" -o results/x ;;
       diff) run diff "$1" good.data ;;
       *) run $command "$1" ;;
     esac

@@ -58,6 +58,32 @@ distinct=$(json_number distinct_estimate)
 check "distinct values within 5 %: $distinct of 40000" test "$distinct" -gt 38000 -a "$distinct" -le 40000
 check "the least and most id" grep -q '"most": "39999"' out
 
+run merge a.data b.data -o merged
+expect 1 "merge of a damaged file" "b.data, partition 0"
+check "which leaves nothing" test ! -e merged.data -a ! -e merged.index
+cp a.data a2.data && cp a.index a2.index
+run merge a.data a2.data -o merged --json
+expect 0 "merge"
+check "merge --json is JSON" is_json
+check "merge counts partitions" test "$(json_number partitions)" = 8
+run read merged.data --partition 3 -f csv
+mv out merged.csv
+run read a.data a2.data --partition 3 -f csv
+check "a merged partition is that of both, one after the other" cmp -s merged.csv out
+run verify merged.data
+expect 0 "verify after merge"
+check "with its checksums" grep -q " compared" out
+run merge a.data -o a
+expect 2 "merge onto an input" "is one of the inputs"
+run merge a.data -o merged --partitions 9-3
+expect 2 "merge of no partitions" "is no partition range"
+run merge a.data -o merged --partitions 3-99
+expect 2 "merge of partitions that are not there" "partitions 3 to 99 of 8"
+cp a.data bare.data
+run verify bare.data
+expect 0 "verify without an index"
+check "says what was not looked at" grep -q "no index: blocks missing at the end" out
+
 run repack a.data -o packed --codec zstd:5 --block-rows 1000 --checksum crc32 --json
 expect 0 "repack"
 check "repack --json is JSON" is_json

@@ -44,6 +44,9 @@ static ssize_t faulty_pread(int fd, void *buffer, size_t size, off_t offset) {
 static ssize_t faulty_write(int fd, const void *buffer, size_t size) {
   return strikes("write") ? -1 : csf_io_system.write(fd, buffer, shortened("write", size));
 }
+static ssize_t faulty_pwrite(int fd, const void *buffer, size_t size, off_t offset) {
+  return strikes("pwrite") ? -1 : csf_io_system.pwrite(fd, buffer, shortened("pwrite", size), offset);
+}
 static ssize_t faulty_copy(int in, off_t *in_offset, int out, size_t size) {
   return strikes("copy_range") ? -1 : csf_io_system.copy_range(in, in_offset, out, shortened("copy_range", size));
 }
@@ -65,5 +68,16 @@ static int faulty_fsync(int fd) {
 static int faulty_flock(int fd, int operation) {
   return strikes("flock") ? -1 : csf_io_system.flock(fd, operation);
 }
-const struct csf_io test_faulty_io = {faulty_open,   faulty_close,  faulty_read,  faulty_pread, faulty_write, faulty_copy,
-                                     faulty_rename, faulty_unlink, faulty_fstat, faulty_stat, faulty_fsync, faulty_flock};
+const struct csf_io test_faulty_io = {.open = faulty_open,
+                                     .close = faulty_close,
+                                     .read = faulty_read,
+                                     .pread = faulty_pread,
+                                     .write = faulty_write,
+                                     .pwrite = faulty_pwrite,
+                                     .copy_range = faulty_copy,
+                                     .rename = faulty_rename,
+                                     .unlink = faulty_unlink,
+                                     .fstat = faulty_fstat,
+                                     .stat = faulty_stat,
+                                     .fsync = faulty_fsync,
+                                     .flock = faulty_flock};

@@ -14,6 +14,7 @@ void test_written_add(struct test_written *written, const struct csf_field *fiel
 
 void test_written_clear(struct test_written *written) {
   for (int i = 0; i < written->n; i++) written->batches[i].release(&written->batches[i]);
+  written->n = 0;
 }
 
 void test_read_stream(struct ArrowArrayStream *stream, struct test_reading *out) {
