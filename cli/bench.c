@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* colshuf bench: how fast a user's own blocks are decoded and encoded, beside the codec library alone on the same bytes. */
+/*
+ * colshuf bench: how fast a user's own blocks are decoded and encoded, beside the codec library alone on the same bytes. What it says of the
+ * map writer is in bench_write.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_raw.h"
+#include "bench_write.h"
 #include "choices.h"
 #include "commands.h"
 #include "json.h"
@@ -289,31 +293,52 @@ static int run(struct bench *b, const char *path, bool encode, const char *codec
   return EXIT_WELL;
 }
 
+static int bench_blocks(const char *path, bool encode, const char *codec, bool as_json) {
+  struct bench bench = {0};
+  int code = run(&bench, path, encode, codec, as_json);
+  clear(&bench);
+  return code;
+}
+
+/* What only bench write takes. */
+static bool names_writing(const struct bench_write_request *request) {
+  return request->n_partitions > 0 || request->hash != NULL || request->memory_limit > 0 || request->threads > 0 || request->scratch != NULL;
+}
+
+static int choose(const struct strings *words, struct bench_write_request *request) {
+  const char *what = words->n > 0 ? words->items[0] : "";
+  bool write = strcmp(what, "write") == 0, encode = strcmp(what, "encode") == 0;
+  if (words->n != 2 || (!write && !encode && strcmp(what, "decode") != 0)) {
+    return fail_usage("bench", "wants decode, encode or write, and one file");
+  }
+  request->input = words->items[1];
+  if (write && request->n_partitions == 0) return fail_usage("bench", "write: how many partitions? -n N");
+  if (write) return bench_write(request);
+  if (names_writing(request)) return fail_usage("bench", "%s takes only --codec and --json", what);
+  return bench_blocks(request->input, encode, request->codec, request->as_json);
+}
+
 int command_bench(int argc, char **argv) {
-  const char *codec = NULL;
-  bool as_json = false;
+  struct bench_write_request request = {0};
   const struct option options[] = {
-      {"codec", 0, OPTION_TEXT, "CODEC", "encode: lz4, zstd[:LEVEL], snappy or none [that of the first block]", &codec, 0, 0},
-      {"json", 0, OPTION_FLAG, NULL, "figures as JSON", &as_json, 0, 0},
+      {"codec", 0, OPTION_TEXT, "CODEC", "encode, write: lz4, zstd[:LEVEL], snappy or none [that of the first block; lz4]", &request.codec, 0, 0},
+      {"partitions", 'n', OPTION_NUMBER, "N", "write: number of partitions", &request.n_partitions, 1, INT32_MAX},
+      {"hash", 0, OPTION_TEXT, "COLS", "write: by Spark's hash of these columns [one row after another]", &request.hash, 0, 0},
+      {"memory-limit", 'm', OPTION_SIZE, "SIZE", "write: what the writer may hold [256M]; the rest is spilled", &request.memory_limit, 0, 0},
+      {"threads", 0, OPTION_NUMBER, "N", "write: threads that compress, beside the one that routes rows [0]", &request.threads, 0, 1024},
+      {"scratch", 0, OPTION_TEXT, "DIR", "write: where output and spills come and go [$TMPDIR or /tmp]", &request.scratch, 0, 0},
+      {"json", 0, OPTION_FLAG, NULL, "figures as JSON", &request.as_json, 0, 0},
   };
   const struct usage usage = {.command = "bench",
-                              .arguments = "decode|encode FILE",
-                              .description = "Times the decoding or encoding of all blocks of a shuffle file or bare file of blocks, in memory, on\n"
-                                             "one thread, beside the codec library alone: medians of nine passes.",
+                              .arguments = "decode|encode|write FILE",
+                              .description = "decode, encode: times all blocks of a shuffle file or bare file of blocks, in memory, on one thread,\n"
+                                             "beside the codec library alone: medians of nine passes. write: the map writer on the rows of FILE, once,\n"
+                                             "beside the codec library alone over the same columns; the output is thrown away.",
                               .options = options,
                               .n_options = N_ELEMENTS(options)};
   struct strings words = {0};
   int code = parse_options(&usage, argc, argv, &words);
-  if (code == GO_ON) {
-    bool encode = words.n > 0 && strcmp(words.items[0], "encode") == 0;
-    if (words.n != 2 || (!encode && strcmp(words.items[0], "decode") != 0)) {
-      code = fail_usage("bench", "wants decode or encode, and one file");
-    } else {
-      struct bench bench = {0};
-      code = finish_stdout(run(&bench, words.items[1], encode, codec, as_json));
-      clear(&bench);
-    }
-  }
+  if (code == GO_ON) code = finish_stdout(choose(&words, &request));
   strings_free(&words);
   return code;
 }

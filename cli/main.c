@@ -27,7 +27,7 @@ static const struct command {
     {"verify", command_verify, "find what is broken, and where"},
     {"diff", command_diff, "whether two outputs hold the same rows"},
     {"clean", command_clean, "remove temporary files of killed processes"},
-    {"bench", command_bench, "how fast a file's blocks are decoded and encoded"},
+    {"bench", command_bench, "how fast blocks are decoded and encoded, and rows written"},
 };
 
 static int print_help(void) {

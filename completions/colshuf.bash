@@ -30,7 +30,7 @@ _colshuf() {
     verify) options="--json --threads --help" ;;
     diff) options="--rows --ordered --whole --json --help" ;;
     clean) options="--json --help" ;;
-    bench) options="--codec --json --help" ;;
+    bench) options="--codec --partitions --hash --memory-limit --threads --scratch --json --help" ;;
   esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;

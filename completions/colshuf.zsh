@@ -17,7 +17,7 @@ _colshuf() {
       'verify:find what is broken, and where'
       'diff:whether two outputs hold the same rows'
       'clean:remove temporary files of killed processes'
-      'bench:how fast a file's blocks are decoded and encoded'
+      'bench:how fast blocks are decoded and encoded, and rows written'
     )
     _describe command commands
     return
@@ -203,7 +203,12 @@ _colshuf() {
       ;;
     bench)
       _arguments -S \
-        '--codec[encode\: lz4, zstd\[\:LEVEL\], snappy or none \[that of the first block\]]:CODEC:(lz4 zstd snappy none)' \
+        '--codec[encode, write\: lz4, zstd\[\:LEVEL\], snappy or none \[that of the first block; lz4\]]:CODEC:(lz4 zstd snappy none)' \
+        '(-n --partitions)'{-n,--partitions}'[write\: number of partitions]:N:' \
+        '--hash[write\: by Spark'\''s hash of these columns \[one row after another\]]:COLS:' \
+        '(-m --memory-limit)'{-m,--memory-limit}'[write\: what the writer may hold \[256M\]; the rest is spilled]:SIZE:' \
+        '--threads[write\: threads that compress, beside the one that routes rows \[0\]]:N:' \
+        '--scratch[write\: where output and spills come and go \[$TMPDIR or /tmp\]]:DIR:_files -/' \
         '--json[figures as JSON]' \
         '(-h --help)'{-h,--help}'[show this]' \
         '*:file:_files'

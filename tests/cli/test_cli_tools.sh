@@ -124,6 +124,16 @@ run bench encode a.data --codec zstd
 expect 0 "bench encode"
 run bench decode missing.data
 expect 3 "bench of a missing file" "missing.data"
+run bench write table.arrows -n 7 --hash id --codec zstd --scratch . --json
+expect 0 "bench write"
+check "bench write --json is JSON" is_json
+check "it counts the rows" test "$(json_number rows)" = 40000
+check "it times the raw codec" grep -q '"raw_codec"' out
+check "its output is gone" sh -c '! ls -d colshuf-bench-* 2>/dev/null'
+run bench write table.arrows
+expect 2 "bench write without partitions" "-n N"
+run bench decode a.data -n 7
+expect 2 "bench decode with options of write" "only --codec and --json"
 run bench neither a.data
 expect 2 "bench of neither"
 
