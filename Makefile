@@ -3,7 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all setup demo test check bench bench-quick bench-write fuzz install clean
+.PHONY: all setup demo test check bench bench-quick bench-read bench-write fuzz install clean
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
@@ -31,6 +31,8 @@ bench-quick: all
 	@BUILD=$(BUILD) tools/bench quick
 bench: all
 	@BUILD=$(BUILD) tools/bench full
+bench-read: all
+	@BUILD=$(BUILD) tools/bench read
 bench-write: all
 	@BUILD=$(BUILD) tools/bench write
 

@@ -74,12 +74,14 @@ def batch_of(arrays):
     return pa.RecordBatch.from_arrays(arrays, names=[f"column_{i}" for i in range(len(arrays))])
 
 
-def main(folder, quick):
+def main(folder, which):
     os.makedirs(folder, exist_ok=True)
-    for columns in (5, 50) if quick else (5, 20, 50, 200):
-        for rows in (64, 512) if quick else (64, 512, 8192):
+    shapes = {"": ((5, 20, 50, 200), (64, 512, 8192)), "quick": ((5, 50), (64, 512)), "read": ((20, 50), (64, 512))}
+    columns_of, rows_of = shapes[which]
+    for columns in columns_of:
+        for rows in rows_of:
             write(folder, f"{columns}x{rows}", lambda: flat(columns, rows))
-    for rows in (64,) if quick else (64, 8192):
+    for rows in {"": (64, 8192), "quick": (64,), "read": ()}[which]:
         write(folder, f"int32-50x{rows}", lambda: flat_int32(50, rows))
         write(folder, f"nested-4x{rows}", lambda: nested(rows))
         write(folder, f"dictionary-5x{rows}", lambda: dictionaries(rows))
@@ -87,6 +89,6 @@ def main(folder, quick):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-") or sys.argv[2:] not in ([], ["quick"]):
-        sys.exit("usage: make_tables.py FOLDER [quick]")
-    main(sys.argv[1], sys.argv[2:] == ["quick"])
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-") or sys.argv[2:] not in ([], ["quick"], ["read"]):
+        sys.exit("usage: make_tables.py FOLDER [quick|read]")
+    main(sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else "")

@@ -4,14 +4,12 @@
  * Usage: bench_reduce_read FOLDER [--outputs N] [--samples N] [--sample-ms N] [--cells TEXT]
  *
  * For each FOLDER/NAME.arrow (one block a batch) and codec the blocks are dealt out to N outputs (data and index of one
- * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream, and written once more in a row
- * to FOLDER/reduce-blocks/NAME.blocks, for a peer. A line of JSON each, validated but for the first two:
- *   read trusted | validated     files to batches of at least 8192 rows
- *   memory trusted | validated   the same blocks from memory
- *   two columns                  of files, two columns only
- *   verify                       the outputs verified, checksums (ADLER32) and all blocks in full, one thread and two
- *   raw                          the codec library alone on the same blocks
- *   raw and checksum             and zlib's ADLER32 of the same bytes
+ * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream, and written once more
+ * in a row to FOLDER/reduce-blocks/NAME.blocks, for a peer. A line of JSON each, validated but for the first two: read trusted
+ * | validated     files to batches of at least 8192 rows memory trusted | validated   the same blocks from memory two columns
+ * of files, two columns only verify                       the outputs verified, checksums (ADLER32) and all blocks in full, one
+ * thread and two raw                          the codec library alone on the same blocks raw and checksum             and
+ * zlib's ADLER32 of the same bytes
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -230,7 +228,8 @@ static void report(const struct bench_turn *turn, const char *name, const struct
 static void time_cell(const struct bench_plan *plan, const char *name, struct cell *cell) {
   static const int32_t two[] = {0, 1};
   struct colshuf_source memory = {.bytes = cell->data, .size = cell->size};
-  struct colshuf_read_options trusted = {.trust = COLSHUF_TRUSTED_LOCAL}, validated = {0}, few = {.columns = two, .n_columns = 2};
+  struct colshuf_read_options trusted = {.trust = COLSHUF_TRUSTED_LOCAL}, validated = {0},
+                              few = {.columns = two, .n_columns = 2};
   struct reading readings[] = {{cell, cell->files, cell->n_files, trusted},
                                {cell, cell->files, cell->n_files, validated},
                                {cell, &memory, 1, trusted},

@@ -26,10 +26,12 @@ static int show_progress(void *ctx, uint64_t done, uint64_t total) {
   return interrupted();
 }
 
-static void print_summary(const struct request *r, const char *base, const struct colshuf_merge_summary *summary, uint64_t elapsed) {
+static void print_summary(const struct request *r, const char *base, const struct colshuf_merge_summary *summary,
+                          uint64_t elapsed) {
   if (!r->json) {
-    printf("%s.data: %s blocks of %s files in %s partitions, %s in %s\n", base, count_text(summary->blocks), count_text((uint64_t)r->files.n),
-           count_text((uint64_t)summary->n_partitions), size_text(summary->bytes), time_text(elapsed));
+    printf("%s.data: %s blocks of %s files in %s partitions, %s in %s\n", base, count_text(summary->blocks),
+           count_text((uint64_t)r->files.n), count_text((uint64_t)summary->n_partitions), size_text(summary->bytes),
+           time_text(elapsed));
     return;
   }
   struct json json;
@@ -60,7 +62,8 @@ static int run(const struct request *r, const char *base, struct colshuf_merge_o
 static int check(const struct request *r, const char *base, struct colshuf_merge_options *options) {
   int code = check_output_name(NAME, r->output);
   if (code == GO_ON) code = parse_checksum(NAME, r->checksum, &options->checksum);
-  if (code == GO_ON && r->partitions != NULL && !parse_partitions(r->partitions, &options->first_partition, &options->end_partition)) {
+  if (code == GO_ON && r->partitions != NULL &&
+      !parse_partitions(r->partitions, &options->first_partition, &options->end_partition)) {
     code = fail_usage(NAME, "%s is no partition range such as 0-9", r->partitions);
   }
   for (int i = 0; i < r->files.n && code == GO_ON; i++) {
@@ -77,15 +80,17 @@ int command_merge(int argc, char **argv) {
   struct request r = {0};
   const struct option options[] = {
       {"output", 'o', OPTION_TEXT, "NAME", "makes NAME.data, NAME.index and NAME.checksum.ALGORITHM", &r.output, 0, 0},
-      {"partitions", 0, OPTION_TEXT, "A-B", "partitions A to B only, both included; the others come out empty", &r.partitions, 0, 0},
+      {"partitions", 0, OPTION_TEXT, "A-B", "partitions A to B only, both included; the others come out empty", &r.partitions,
+       0, 0},
       {"checksum", 0, OPTION_TEXT, "NAME", "adler32 (default), crc32, crc32c or none", &r.checksum, 0, 0},
       {"native-index", 0, OPTION_FLAG, NULL, "little-endian index, as Comet's native writer leaves it", &r.native_index, 0, 0},
       {"json", 0, OPTION_FLAG, NULL, "figures as JSON", &r.json, 0, 0},
   };
-  const struct usage usage = {NAME, "FILE.data... -o NAME [options]",
-                              "Makes one shuffle output of many that have the same partitions: each partition holds the blocks of the first\n"
-                              "file, then of the second, and so on, copied as they are. Checksums are verified on the way.",
-                              options, N_ELEMENTS(options)};
+  const struct usage usage = {
+      NAME, "FILE.data... -o NAME [options]",
+      "Makes one shuffle output of many that have the same partitions: each partition holds the blocks of the first\n"
+      "file, then of the second, and so on, copied as they are. Checksums are verified on the way.",
+      options, N_ELEMENTS(options)};
   int code = parse_options(&usage, argc, argv, &r.files);
   if (code == GO_ON && r.files.n == 0) code = fail_usage(NAME, "no file is named");
   if (code == GO_ON && r.output == NULL) code = fail_usage(NAME, "no output is named: -o NAME");

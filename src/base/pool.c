@@ -117,6 +117,14 @@ static void unbook(struct csf_pool *pool, size_t size) {
   if (last) destroy(pool);
 }
 
+/* The last refusal is then not the limit's. */
+static void refused_by_heap(struct csf_pool *pool, size_t size) {
+  lock_pool(pool);
+  pool->hit_limit = false;
+  unlock_pool(pool);
+  unbook(pool, size);
+}
+
 static void *allocate(struct csf_pool *pool, size_t wanted) {
   int index = class_of(wanted);
   size_t size = block_size(wanted);
@@ -127,7 +135,7 @@ static void *allocate(struct csf_pool *pool, size_t wanted) {
   }
   if (block != NULL) return block;
   block = pool->allocator.resize(pool->allocator.ctx, NULL, 0, size);
-  if (block == NULL) unbook(pool, size);
+  if (block == NULL) refused_by_heap(pool, size);
   return block;
 }
 

@@ -5,7 +5,7 @@
  * the columns. What comes out is compact: offset 0, offsets from 0, no bytes that no row uses, at most one data buffer of a view.
  *
  * Two uses: a chunk takes all rows of a batch in the order of their partitions, in memory that is thrown away as a whole
- * (shuffle/pool.h); a block takes ranges of many chunks, in memory that stays for the next block.
+ * (shuffle/areas.h); a block takes ranges of many chunks, in memory that stays for the next block.
  */
 #ifndef CSF_SHUFFLE_COLUMNS_H
 #define CSF_SHUFFLE_COLUMNS_H

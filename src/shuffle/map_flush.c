@@ -128,9 +128,9 @@ static enum colshuf_status drop_chunks(struct colshuf_map_writer *writer, struct
   writer->buffered_rows = 0;
   writer->buffered_bytes = 0;
   bool oversized = writer->pool.forced;
-  csf_pool_reset(&writer->pool);
+  csf_areas_reset(&writer->pool);
   if (!oversized) return COLSHUF_OK;
-  csf_pool_trim(&writer->pool);
+  csf_areas_trim(&writer->pool);
   CSF_TRY(csf_crew_shrink(writer, err));
   csf_budget_release_unused(&writer->budget);
   return COLSHUF_OK;

@@ -163,14 +163,14 @@ static void init_buffers(struct colshuf_map_writer *writer) {
   csf_buffer_init(&writer->segment, allocator);
   csf_sources_init(&writer->sources, &writer->schema->root, allocator);
   csf_order_init(&writer->order, allocator);
-  csf_pool_init(&writer->pool, &writer->budget, writer->sizes.area_bytes);
+  csf_areas_init(&writer->pool, &writer->budget, writer->sizes.area_bytes);
 }
 
 static enum colshuf_status make_columns(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
   const struct csf_field *root = &writer->schema->root;
   struct csf_column_memory heap = csf_column_heap(allocator);
-  CSF_TRY(csf_columns_init(&writer->chunk, root, allocator, csf_pool_memory(&writer->pool), err));
+  CSF_TRY(csf_columns_init(&writer->chunk, root, allocator, csf_areas_memory(&writer->pool), err));
   CSF_TRY(csf_columns_init(&writer->pending, root, allocator, heap, err));
   CSF_TRY(csf_joined_init(&writer->dictionaries, root, writer->budget.limit / 16, allocator, err));
   csf_joined_show(&writer->dictionaries, &writer->pending);
@@ -305,7 +305,7 @@ static void free_contents(struct colshuf_map_writer *writer) {
   csf_columns_clear(&writer->pending);
   csf_columns_forget(&writer->chunk);
   csf_columns_clear(&writer->chunk);
-  if (writer->pool.budget != NULL) csf_pool_clear(&writer->pool);
+  if (writer->pool.budget != NULL) csf_areas_clear(&writer->pool);
   csf_joined_clear(&writer->dictionaries);
   csf_order_clear(&writer->order);
   csf_sources_clear(&writer->sources);
@@ -426,7 +426,7 @@ static enum colshuf_status spill(struct colshuf_map_writer *writer, uint64_t *fr
   uint64_t before = writer->budget.bulk + atomic_load(&writer->budget.working);
   CSF_TRY(csf_map_route_pending(writer, err));
   CSF_TRY(csf_map_flush(writer, err));
-  csf_pool_trim(&writer->pool);
+  csf_areas_trim(&writer->pool);
   csf_columns_free_memory(&writer->pending);
   for (int32_t i = 0; i < writer->crew.n_lanes; i++) csf_columns_free_memory(&writer->crew.lanes[i].block);
   uint64_t after = writer->budget.bulk + atomic_load(&writer->budget.working);
@@ -473,7 +473,7 @@ static enum colshuf_status commit(struct colshuf_map_writer *writer, struct cols
   CSF_TRY(csf_temp_create(&writer->data, writer->directory, writer->name, &writer->budget.allocator, err));
   csf_columns_free_memory(&writer->pending); /* room for reading the runs ahead */
   CSF_TRY(csf_map_flush_to_data(writer, err));
-  csf_pool_trim(&writer->pool);              /* and for what gathers the index */
+  csf_areas_trim(&writer->pool);              /* and for what gathers the index */
   return put_in_place(writer, err);
 }
 

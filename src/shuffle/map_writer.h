@@ -16,7 +16,7 @@
 #include "shuffle/dictionaries.h"
 #include "shuffle/map_lane.h"
 #include "shuffle/order.h"
-#include "shuffle/pool.h"
+#include "shuffle/areas.h"
 #include "shuffle/slices.h"
 #include "shuffle/spill.h"
 
@@ -74,7 +74,7 @@ struct colshuf_map_writer {
   int32_t n_spill_directories;
 
   struct ArrowArray **narrow_children; /* the columns of a batch, cut to its rows */
-  struct csf_pool pool;
+  struct csf_areas pool;
   struct csf_buffer chunks;     /* struct csf_chunk */
   int64_t buffered_rows;        /* in chunks */
   uint64_t buffered_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several outputs become one. All indexes are read first: from then on the place of every block in the result is known, and each source is
- * read through once, in order, however many there are.
+ * Several outputs become one. All indexes are read first: from then on the place of every block in the result is known, and
+ * each source is read through once, in order, however many there are.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -37,14 +37,16 @@ static enum colshuf_status choose_partitions(struct merging *m, int32_t n) {
   m->first = m->options->first_partition;
   m->end = all ? n : m->options->end_partition;
   if (m->first < 0 || m->end < m->first || m->end > n) {
-    return csf_fail(m->err, COLSHUF_INVALID_ARGUMENT, "partitions %" PRId32 " to %" PRId32 " of %" PRId32, m->first, m->end - 1, n);
+    return csf_fail(m->err, COLSHUF_INVALID_ARGUMENT, "partitions %" PRId32 " to %" PRId32 " of %" PRId32, m->first, m->end - 1,
+                    n);
   }
   size_t places = n == 0 ? 1 : (size_t)n;
   m->sizes = csf_alloc_zero(&m->allocator, places * sizeof *m->sizes);
   m->places = csf_alloc_zero(&m->allocator, places * sizeof *m->places);
   m->left = csf_alloc_zero(&m->allocator, places * sizeof *m->left);
   m->checksums = csf_alloc_zero(&m->allocator, places * sizeof *m->checksums);
-  if (m->sizes == NULL || m->places == NULL || m->left == NULL || m->checksums == NULL) return csf_fail_memory(m->err, places * sizeof *m->sizes);
+  if (m->sizes == NULL || m->places == NULL || m->left == NULL || m->checksums == NULL)
+    return csf_fail_memory(m->err, places * sizeof *m->sizes);
   for (int32_t p = 0; p < n; p++) m->checksums[p] = csf_checksum_start(m->options->checksum);
   return COLSHUF_OK;
 }
@@ -52,8 +54,8 @@ static enum colshuf_status choose_partitions(struct merging *m, int32_t n) {
 static enum colshuf_status add_sizes(struct merging *m, const char *path, const struct colshuf_index_info *index) {
   if (m->sizes == NULL) CSF_TRY(choose_partitions(m, index->n_partitions));
   if (index->n_partitions != m->n_partitions) {
-    return csf_fail(m->err, COLSHUF_CORRUPT, "%s has %" PRId32 " partitions, %s has %" PRId32, path, index->n_partitions, m->paths[0],
-                    m->n_partitions);
+    return csf_fail(m->err, COLSHUF_CORRUPT, "%s has %" PRId32 " partitions, %s has %" PRId32, path, index->n_partitions,
+                    m->paths[0], m->n_partitions);
   }
   for (int32_t p = m->first; p < m->end; p++) {
     uint64_t size = index->offsets[p + 1] - index->offsets[p];
@@ -108,7 +110,8 @@ static enum colshuf_status check_schema(struct merging *m, const char *path, con
 
 /* Between the two looks at a source it may have been replaced. */
 static enum colshuf_status fail_changed(struct merging *m, int32_t p) {
-  return csf_fail(m->err, COLSHUF_CORRUPT, "a source was replaced while it was merged: partition %" PRId32 " should have %" PRIu64 " bytes", p,
+  return csf_fail(m->err, COLSHUF_CORRUPT,
+                  "a source was replaced while it was merged: partition %" PRId32 " should have %" PRIu64 " bytes", p,
                   m->sizes[p]);
 }
 
@@ -140,7 +143,6 @@ static enum colshuf_status copy_blocks(struct merging *m, struct csf_source *sou
     CSF_TRY(tell_progress(m));
   }
 }
-
 
 static enum colshuf_status copy_source(struct merging *m, const char *path) {
   struct csf_source_options options = {.allocator = m->allocator, .window = &m->window, .verify_checksums = true};

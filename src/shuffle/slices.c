@@ -24,17 +24,17 @@ static bool is_simple(const struct csf_field *field) {
   return is_binary(field) || field->layout == CSF_LAYOUT_BITS || (field->layout == CSF_LAYOUT_FIXED && field->width > 0);
 }
 
-static struct csf_source source_of(const struct csf_field *field, const struct ArrowArray *array) {
-  if (!is_simple(field) || array->length == 0) return (struct csf_source){0};
-  return (struct csf_source){csf_array_validity(field, array), array->buffers[1], is_binary(field) ? array->buffers[2] : NULL};
+static struct csf_chunk_source source_of(const struct csf_field *field, const struct ArrowArray *array) {
+  if (!is_simple(field) || array->length == 0) return (struct csf_chunk_source){0};
+  return (struct csf_chunk_source){csf_array_validity(field, array), array->buffers[1], is_binary(field) ? array->buffers[2] : NULL};
 }
 
 enum colshuf_status csf_sources_set(struct csf_sources *sources, const struct ArrowArray *const *chunks, int32_t n_chunks,
                                     struct colshuf_error *err) {
   int32_t n_columns = sources->root->n_children;
-  size_t size = (size_t)n_columns * (size_t)n_chunks * sizeof(struct csf_source);
+  size_t size = (size_t)n_columns * (size_t)n_chunks * sizeof(struct csf_chunk_source);
   CSF_TRY(csf_buffer_reserve(&sources->table, size, err));
-  struct csf_source *place = (struct csf_source *)(void *)sources->table.data;
+  struct csf_chunk_source *place = (struct csf_chunk_source *)(void *)sources->table.data;
   sources->n_chunks = n_chunks;
   for (int32_t column = 0; column < n_columns; column++) {
     const struct csf_field *field = &sources->root->children[column];
@@ -43,8 +43,8 @@ enum colshuf_status csf_sources_set(struct csf_sources *sources, const struct Ar
   return COLSHUF_OK;
 }
 
-static const struct csf_source *sources_of(const struct csf_sources *sources, int32_t column) {
-  return (const struct csf_source *)(const void *)sources->table.data + (size_t)column * (size_t)sources->n_chunks;
+static const struct csf_chunk_source *sources_of(const struct csf_sources *sources, int32_t column) {
+  return (const struct csf_chunk_source *)(const void *)sources->table.data + (size_t)column * (size_t)sources->n_chunks;
 }
 
 static inline void prefetch(const uint8_t *place, int64_t size) {
@@ -61,7 +61,7 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size) {
   else memcpy(to, from, (size_t)size);
 }
 
-static void measure_binary(const struct csf_source *table, struct csf_slice *slices, size_t n, bool wide) {
+static void measure_binary(const struct csf_chunk_source *table, struct csf_slice *slices, size_t n, bool wide) {
   int64_t width = wide ? 8 : 4;
   for (size_t i = 0; i < n; i++) {
     if (i + AHEAD < n) {
@@ -103,7 +103,7 @@ void csf_slices_measure(const struct csf_sources *sources, struct csf_slice *sli
   }
 }
 
-static enum colshuf_status append_fixed(struct csf_column *column, const struct csf_source *table,
+static enum colshuf_status append_fixed(struct csf_column *column, const struct csf_chunk_source *table,
                                         const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
   int64_t width = column->field->width;
   CSF_TRY(csf_column_need(column, &column->main, (size_t)(n_rows * width), err));
@@ -126,13 +126,13 @@ struct text {
 };
 
 /* The offsets of all slices, and where their texts lie; returns the end of all texts. */
-static inline __attribute__((always_inline)) int64_t append_offsets(struct csf_column *column, const struct csf_source *table,
+static inline __attribute__((always_inline)) int64_t append_offsets(struct csf_column *column, const struct csf_chunk_source *table,
                                                                     const struct csf_slice *slices, size_t n,
                                                                     struct text *texts, bool wide) {
   int64_t width = wide ? 8 : 4, end = (int64_t)column->extra.size;
   uint8_t *to = column->main.data + column->main.size;
   for (size_t i = 0; i < n; i++) {
-    const struct csf_source *source = &table[slices[i].chunk_index];
+    const struct csf_chunk_source *source = &table[slices[i].chunk_index];
     const uint8_t *offsets = source->main + slices[i].start * width;
     if (i + AHEAD < n) {
       const struct csf_slice *next = &slices[i + AHEAD];
@@ -155,7 +155,7 @@ static void append_texts(uint8_t *to, const struct text *texts, size_t n) {
   }
 }
 
-static enum colshuf_status append_binary(struct csf_column *column, const struct csf_source *table,
+static enum colshuf_status append_binary(struct csf_column *column, const struct csf_chunk_source *table,
                                          const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
   bool wide = column->field->layout == CSF_LAYOUT_BINARY64;
   size_t width = wide ? 8 : 4;
@@ -175,7 +175,7 @@ static enum colshuf_status append_binary(struct csf_column *column, const struct
   return COLSHUF_OK;
 }
 
-static bool has_nulls(const struct csf_source *table, const struct csf_slice *slices, size_t n) {
+static bool has_nulls(const struct csf_chunk_source *table, const struct csf_slice *slices, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (table[slices[i].chunk_index].validity != NULL) return true;
   }
@@ -217,13 +217,13 @@ static inline void put_range(struct bit_sink *sink, const uint8_t *bits, int64_t
 }
 
 /* The bits of all slices, of validity or of values, behind `length` bits of `to`. */
-static void append_bits(uint8_t *to, int64_t length, const struct csf_source *table, const struct csf_slice *slices, size_t n,
+static void append_bits(uint8_t *to, int64_t length, const struct csf_chunk_source *table, const struct csf_slice *slices, size_t n,
                         bool validity) {
   struct bit_sink sink = open_sink(to, length);
   for (size_t i = 0; i < n; i++) {
-    const struct csf_source *source = &table[slices[i].chunk_index];
+    const struct csf_chunk_source *source = &table[slices[i].chunk_index];
     if (i + AHEAD < n) {
-      const struct csf_source *next = &table[slices[i + AHEAD].chunk_index];
+      const struct csf_chunk_source *next = &table[slices[i + AHEAD].chunk_index];
       const uint8_t *bits = validity ? next->validity : next->main;
       if (bits != NULL) prefetch(bits + slices[i + AHEAD].start / 8, slices[i + AHEAD].n / 8 + 1);
     }
@@ -232,7 +232,7 @@ static void append_bits(uint8_t *to, int64_t length, const struct csf_source *ta
   csf_store_u64(sink.place, sink.word);
 }
 
-static enum colshuf_status append_validity(struct csf_column *column, const struct csf_source *table,
+static enum colshuf_status append_validity(struct csf_column *column, const struct csf_chunk_source *table,
                                            const struct csf_slice *slices, size_t n, int64_t n_rows, struct colshuf_error *err) {
   if (!column->has_validity && !has_nulls(table, slices, n)) return COLSHUF_OK;
   CSF_TRY(csf_column_need_validity(column, n_rows, err));
@@ -241,14 +241,14 @@ static enum colshuf_status append_validity(struct csf_column *column, const stru
   return COLSHUF_OK;
 }
 
-static enum colshuf_status append_bools(struct csf_column *column, const struct csf_source *table, const struct csf_slice *slices,
+static enum colshuf_status append_bools(struct csf_column *column, const struct csf_chunk_source *table, const struct csf_slice *slices,
                                         size_t n, int64_t n_rows, struct colshuf_error *err) {
   CSF_TRY(csf_column_need_bits(column, n_rows, err));
   append_bits(column->main.data, column->length, table, slices, n, false);
   return COLSHUF_OK;
 }
 
-static enum colshuf_status append_simple(struct csf_column *column, const struct csf_source *table, const struct csf_slice *slices,
+static enum colshuf_status append_simple(struct csf_column *column, const struct csf_chunk_source *table, const struct csf_slice *slices,
                                          size_t n, int64_t n_rows, struct colshuf_error *err) {
   CSF_TRY(append_validity(column, table, slices, n, n_rows, err));
   if (is_binary(column->field)) CSF_TRY(append_binary(column, table, slices, n, n_rows, err));

@@ -10,7 +10,7 @@
 #include "shuffle/columns.h"
 
 /* The buffers of one column of one chunk. Behind each there are CSF_COLUMN_SLACK bytes that may be read. */
-struct csf_source {
+struct csf_chunk_source {
   const uint8_t *validity; /* NULL = no null */
   const uint8_t *main;
   const uint8_t *extra;
@@ -19,7 +19,7 @@ struct csf_source {
 /* All columns of all chunks; the chunks are batches that csf_columns_show made. */
 struct csf_sources {
   const struct csf_field *root;
-  struct csf_buffer table; /* struct csf_source: column by column, a chunk beside the next */
+  struct csf_buffer table; /* struct csf_chunk_source: column by column, a chunk beside the next */
   int32_t n_chunks;
 };
 

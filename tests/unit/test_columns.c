@@ -3,7 +3,7 @@
 #include "arrow/array.h"
 #include "shuffle/dictionaries.h"
 #include "shuffle/order.h"
-#include "shuffle/pool.h"
+#include "shuffle/areas.h"
 #include "support/random.h"
 #include "support/types.h"
 #include "support/value.h"
@@ -115,20 +115,20 @@ static void rows_of_every_type_come_out_as_they_went_in(void) {
 static void columns_in_a_pool_hold_the_same_rows(void) {
   struct test_random random = {2};
   struct csf_budget budget;
-  struct csf_pool pool;
+  struct csf_areas pool;
   csf_budget_init(&budget, &test_heap, NULL, (uint64_t)64 << 20, 0);
-  csf_pool_init(&pool, &budget, 4096);
+  csf_areas_init(&pool, &budget, 4096);
   for (int round = 0; round < ROUNDS / 4; round++) {
     struct fixture fixture;
     struct test_schema_options any = {0};
-    open_fixture(&fixture, test_random_schema(&random, &any), csf_pool_memory(&pool));
+    open_fixture(&fixture, test_random_schema(&random, &any), csf_areas_memory(&pool));
     check_appends(&random, &fixture);
     csf_columns_forget(&fixture.columns);
-    csf_pool_reset(&pool);
+    csf_areas_reset(&pool);
     csf_schema_release(fixture.schema);
     close_fixture(&fixture);
   }
-  csf_pool_clear(&pool);
+  csf_areas_clear(&pool);
   CHECK_INT(budget.bulk, 0);
 }
 
@@ -305,26 +305,26 @@ static void rows_are_ordered_by_partition_and_stay_in_order_within(void) {
 
 static void a_pool_goes_back_to_a_mark_and_uses_its_areas_again(void) {
   struct csf_budget budget;
-  struct csf_pool pool;
+  struct csf_areas pool;
   csf_budget_init(&budget, &test_heap, NULL, 100 << 10, 10 << 10);
-  csf_pool_init(&pool, &budget, 16 << 10);
-  uint8_t *first = csf_pool_alloc(&pool, 1000);
+  csf_areas_init(&pool, &budget, 16 << 10);
+  uint8_t *first = csf_areas_alloc(&pool, 1000);
   REQUIRE(first != NULL);
   CHECK_INT((uintptr_t)first % CSF_ALIGNMENT, 0);
-  struct csf_pool_mark mark = csf_pool_mark(&pool);
+  struct csf_areas_mark mark = csf_areas_mark(&pool);
   int n = 0;
-  while (csf_pool_alloc(&pool, 5000) != NULL) n++;
+  while (csf_areas_alloc(&pool, 5000) != NULL) n++;
   CHECK(pool.refused);
   CHECK_INT(budget.bulk, 5 * (16 << 10)); /* the sixth would leave less than is held back */
   CHECK_INT(n, 15);
-  csf_pool_rewind(&pool, mark);
-  CHECK(csf_pool_alloc(&pool, 64) == first + 1024);
-  csf_pool_reset(&pool);
-  CHECK_INT(csf_pool_trim(&pool), 5 * (16 << 10));
-  CHECK(csf_pool_alloc(&pool, 1 << 20) == NULL);
+  csf_areas_rewind(&pool, mark);
+  CHECK(csf_areas_alloc(&pool, 64) == first + 1024);
+  csf_areas_reset(&pool);
+  CHECK_INT(csf_areas_trim(&pool), 5 * (16 << 10));
+  CHECK(csf_areas_alloc(&pool, 1 << 20) == NULL);
   pool.forced = true;
-  CHECK(csf_pool_alloc(&pool, 1 << 20) != NULL);
-  csf_pool_clear(&pool);
+  CHECK(csf_areas_alloc(&pool, 1 << 20) != NULL);
+  csf_areas_clear(&pool);
   CHECK_INT(budget.bulk, 0);
 }
 

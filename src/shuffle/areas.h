@@ -4,15 +4,15 @@
  * when the rows in them have been written. Emptied areas are used again: their pages stay, nothing goes back to the system between
  * one spill and the next.
  */
-#ifndef CSF_SHUFFLE_POOL_H
-#define CSF_SHUFFLE_POOL_H
+#ifndef CSF_SHUFFLE_AREAS_H
+#define CSF_SHUFFLE_AREAS_H
 
 #include "shuffle/budget.h"
 #include "shuffle/columns.h"
 
 struct csf_area;
 
-struct csf_pool {
+struct csf_areas {
   struct csf_budget *budget;
   size_t area_size;
   struct csf_area *used;  /* the first is the one being filled */
@@ -22,25 +22,25 @@ struct csf_pool {
 };
 
 /* A place to go back to. */
-struct csf_pool_mark {
+struct csf_areas_mark {
   struct csf_area *area;
   size_t used;
 };
 
-void csf_pool_init(struct csf_pool *pool, struct csf_budget *budget, size_t area_size);
-void csf_pool_clear(struct csf_pool *pool);
+void csf_areas_init(struct csf_areas *pool, struct csf_budget *budget, size_t area_size);
+void csf_areas_clear(struct csf_areas *pool);
 
 /* 64-byte aligned, not set to anything. NULL when there is no room (refused is set). */
-void *csf_pool_alloc(struct csf_pool *pool, size_t size);
+void *csf_areas_alloc(struct csf_areas *pool, size_t size);
 
 /* The pool as memory of columns: growth copies, unless it is the last thing in its area; giving back does nothing. */
-struct csf_column_memory csf_pool_memory(struct csf_pool *pool);
+struct csf_column_memory csf_areas_memory(struct csf_areas *pool);
 
-struct csf_pool_mark csf_pool_mark(const struct csf_pool *pool);
-void csf_pool_rewind(struct csf_pool *pool, struct csf_pool_mark mark);
-void csf_pool_reset(struct csf_pool *pool);
+struct csf_areas_mark csf_areas_mark(const struct csf_areas *pool);
+void csf_areas_rewind(struct csf_areas *pool, struct csf_areas_mark mark);
+void csf_areas_reset(struct csf_areas *pool);
 
 /* Gives the memory of empty areas back; returns how much it was. */
-uint64_t csf_pool_trim(struct csf_pool *pool);
+uint64_t csf_areas_trim(struct csf_areas *pool);
 
 #endif

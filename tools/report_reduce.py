@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the results of the reduce side against its goals: report_reduce.py FILE writes docs/performance-reduce.md and prints the goals.
+
+FILE: JSON lines of bench_reduce_read, of the Rust peer's `reduce`, and one line about the machine. Times are medians, nanoseconds a block.
+"""
+import collections
+import json
+import statistics
+import sys
+
+
+def read(path):
+    rounds, machine, files = collections.defaultdict(list), {}, {}
+    for line in open(path):
+        row = json.loads(line)
+        if row["program"] == "machine":
+            machine = row
+            continue
+        rounds[row["program"], row["operation"], row.get("mode", ""), row["cell"]].append(row["ns_per_block"])
+        files[row["cell"]] = row.get("files", files.get(row["cell"]))
+    return {key: statistics.median(values) for key, values in rounds.items()}, machine, files
+
+
+def goals(ns):
+    """(goal, cell, ours, other, ratio, bound, met)"""
+    cells = sorted({key[3] for key in ns}, key=lambda cell: (int(cell.split("x")[0]), int(cell.split("x")[1].split("-")[0]), cell))
+    for cell in cells:
+        peer = ns.get(("peer", "reduce", "", cell))
+        for operation, mode, title in (("memory", "trusted", "1 vs the Comet-style peer, both from memory, trusted"),
+                                       ("memory", "validated", "1 vs the Comet-style peer, both from memory, ours validated in full"),
+                                       ("read", "trusted", "1 vs the Comet-style peer, ours from a file a block")):
+            ours = ns.get(("colshuf", operation, mode, cell))
+            if peer and ours and cell.startswith("20x"):
+                yield title, cell, ours, peer, peer / ours, "≥ 5", peer / ours >= 5
+    for cell in cells:
+        two, whole, raw = (ns.get(("colshuf", *key, cell)) for key in (("two columns", "validated"), ("read", "validated"), ("raw", "")))
+        if two and whole and cell.startswith("50x"):
+            if cell.endswith("-none"):
+                yield "2 two of 50 columns vs all, NONE", cell, two, whole, two / whole, "≤ 0.3", two / whole <= 0.3
+            else:
+                yield "2 two of 50 columns vs the raw codec", cell, two, raw, two / raw, "≤ 1.05", two / raw <= 1.05
+    for cell in cells:
+        one, both, raw = (ns.get(("colshuf", *key, cell)) for key in (("verify", "one thread"), ("verify", "two threads"), ("raw and checksum", "")))
+        if one and raw:
+            yield "4 verify vs raw codec and checksum, speed", cell, one, raw, raw / one, "≥ 0.8", raw / one >= 0.8
+            yield "4 verify with two threads vs one", cell, both, one, one / both, "≥ 1.6", one / both >= 1.6
+
+
+def document(ns, machine, files):
+    by_goal = collections.defaultdict(list)
+    for row in goals(ns):
+        by_goal[row[0]].append(row[1:])
+    lines = ["# The reduce side", "", "Made by `make bench-read`; nanoseconds a block, medians of samples that take turns. One partition of up to 2,000 map outputs, a block each",
+             "(fewer where the blocks are large), is read as one stream of batches of at least 8192 rows. The peer, `bench/peer`, decodes block by block as Comet does and",
+             "concatenates at 8192 rows; it reads from memory. The raw codec, which both need, bounds what can be won.", "",
+             ", ".join(f"{name} {value}" for name, value in machine.items() if name not in ("program", "build")), "",
+             "| goal | met | median ratio | worst cell | bound |", "|---|---|---|---|---|"]
+    for goal, rows in by_goal.items():
+        worst = (min if rows[0][4].startswith("≥") else max)(rows, key=lambda row: row[3])
+        lines.append(f"| {goal} | {sum(row[5] for row in rows)} of {len(rows)} | {statistics.median(row[3] for row in rows):.2f} | {worst[0]}: {worst[3]:.2f} | {rows[0][4]} |")
+    lines += ["", "| cell | files | from files | from memory | two columns | raw codec | peer |", "|---|---|---|---|---|---|---|"]
+    for cell in sorted({key[3] for key in ns if key[1] == "memory"}):
+        values = [ns.get(key + (cell,)) for key in (("colshuf", "read", "validated"), ("colshuf", "memory", "validated"), ("colshuf", "two columns", "validated"),
+                                                    ("colshuf", "raw", ""), ("peer", "reduce", ""))]
+        lines.append(f"| {cell} | {files[cell]} | " + " | ".join(f"{value:,.0f}" if value else "" for value in values) + " |")
+    for goal, rows in by_goal.items():
+        lines += ["", f"## {goal}", "", "| cell | colshuf | other | ratio | goal | |", "|---|---|---|---|---|---|"]
+        lines += [f"| {cell} | {ours:,.0f} | {other:,.0f} | {ratio:.2f} | {bound} | {'met' if good else '**not met**'} |"
+                  for cell, ours, other, ratio, bound, good in rows]
+    with open("docs/performance-reduce.md", "w") as file:
+        file.write("\n".join(lines) + "\n")
+    print("\n".join(line for line in lines if line.startswith("| ") and " of " in line))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: report_reduce.py FILE")
+    document(*read(sys.argv[1]))
