@@ -10,6 +10,7 @@
 
 #include "choices.h"
 #include "field.h"
+#include "projection.h"
 #include "report.h"
 
 /*
@@ -290,7 +291,14 @@ static int open_blocks(const char *command, const char *const *paths, int n, con
   return code;
 }
 
-static int open_arrow(struct input *input, struct bytes *bytes) {
+/* Arrow data is read whole, and the columns are chosen of what comes. */
+static int choose_columns(const char *command, const char *names, struct input *input) {
+  int code = find_columns(command, names, &input->schema, input->name, &input->columns, &input->n_columns);
+  if (code == GO_ON) project_schema(&input->schema, input->columns, input->n_columns);
+  return code;
+}
+
+static int open_arrow(const char *command, const struct selection *selection, struct input *input, struct bytes *bytes) {
   struct colshuf_error err = {0};
   int code = check_arrow(input->name, bytes);
   if (code != GO_ON) {
@@ -305,7 +313,8 @@ static int open_arrow(struct input *input, struct bytes *bytes) {
   }
   enum colshuf_status status = colshuf_ipc_reader_open(&source, NULL, &input->stream, &err);
   if (status != COLSHUF_OK) return interrupted() ? EXIT_INTERRUPTED : fail_error(status, &err, input->name);
-  return get_schema(input);
+  code = get_schema(input);
+  return code == GO_ON && selection->columns != NULL ? choose_columns(command, selection->columns, input) : code;
 }
 
 static int open_one(const char *command, const char *path, const struct selection *selection, struct input *input) {
@@ -314,12 +323,11 @@ static int open_one(const char *command, const char *path, const struct selectio
   if (code != GO_ON) return code;
   input->kind = kind_of(path, bytes);
   if (input->kind == INPUT_ARROW) {
-    bool selects = selection->partition != NULL || selection->partitions != NULL || selection->columns != NULL;
-    if (!selects) return open_arrow(input, bytes);
+    if (selection->partition == NULL && selection->partitions == NULL) return open_arrow(command, selection, input, bytes);
     code = check_arrow(input->name, bytes);
     release_bytes(bytes);
     if (code != GO_ON) return code;
-    return fail_usage(command, "%s is Arrow data: partitions and columns are chosen of shuffle files", input->name);
+    return fail_usage(command, "%s is Arrow data: partitions are chosen of shuffle files", input->name);
   }
   bool pipe = strcmp(path, "-") == 0;
   release_bytes(bytes);
@@ -353,6 +361,7 @@ int input_next(struct input *input, struct ArrowArray *batch) {
   batch->release = NULL;
   if (interrupted()) return EXIT_INTERRUPTED;
   int error = input->stream.get_next(&input->stream, batch);
+  if (error == 0 && batch->release != NULL && input->columns != NULL) project_batch(batch, input->columns, input->n_columns);
   if (error == 0) return GO_ON;
   if (interrupted()) return EXIT_INTERRUPTED;
   return fail_stream(&input->stream, error, input->name);
@@ -367,6 +376,7 @@ int input_remarks(const struct input *input) {
 void input_close(struct input *input) {
   if (input->schema.release != NULL) input->schema.release(&input->schema);
   if (input->stream.release != NULL) input->stream.release(&input->stream);
+  free(input->columns);
   free(input->progress);
   free(input->metrics);
   *input = (struct input){0};

@@ -24,6 +24,8 @@ struct input {
   struct ArrowSchema schema;
   struct input_progress *progress; /* kept up to date for Arrow input; the struct is the input's */
   struct colshuf_read_metrics *metrics;
+  int32_t *columns; /* those of Arrow data that are shown; NULL = all. Shuffle files are read with no others */
+  int32_t n_columns;
 };
 
 /* How shuffle files are read. All zero: everything. */

@@ -128,6 +128,15 @@ run diff out2.data
 expect 2 "diff of one file" "two files are wanted, not 1"
 run cat -n x out2.data
 expect 2 "rows that are no number"
-run cat table.arrows --columns id
-expect 2 "columns of an Arrow stream" "chosen of shuffle files"
+run cat table.arrows --partition 1
+expect 2 "a partition of an Arrow stream" "chosen of shuffle files"
+run cat table.arrows --columns id,nope
+expect 2 "a column that an Arrow stream does not have" "it has id"
+run convert table.arrows --columns id -o one.arrow
+expect 0 "one column of an Arrow stream"
+run convert one.arrow -o one.csv
+expect 0 "which is an Arrow file"
+check "of that column" test "$(head -n 1 one.csv)" = id
+run convert table.arrows --columns id -o direct.csv
+check "with its values" cmp -s one.csv direct.csv
 finish
