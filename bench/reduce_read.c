@@ -4,12 +4,14 @@
  * Usage: bench_reduce_read FOLDER [--outputs N] [--samples N] [--sample-ms N] [--cells TEXT]
  *
  * For each FOLDER/NAME.arrow (one block a batch) and codec the blocks are dealt out to N outputs (data and index of one
- * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream, and written once more
- * in a row to FOLDER/reduce-blocks/NAME.blocks, for a peer. A line of JSON each, validated but for the first two: read trusted
- * | validated     files to batches of at least 8192 rows memory trusted | validated   the same blocks from memory two columns
- * of files, two columns only verify                       the outputs verified, checksums (ADLER32) and all blocks in full, one
- * thread and two raw                          the codec library alone on the same blocks raw and checksum             and
- * zlib's ADLER32 of the same bytes
+ * partition each; default 2000, at most one a block) in FOLDER/reduce, which are then read as one stream, and written once
+ * more in a row to FOLDER/reduce-blocks/NAME.blocks, for a peer. A line of JSON each:
+ *   read trusted | validated     files to batches of at least 8192 rows
+ *   memory trusted | validated   the same blocks from memory
+ *   two columns                  of files, two columns only, validated
+ *   verify                       outputs verified, checksums and all blocks in full, by one thread and by two
+ *   raw                          the codec library alone on the same blocks
+ *   raw and checksum             and zlib's ADLER32 of the same bytes
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,6 +40,7 @@ struct cell {
   struct colshuf_read_options options;
   struct bench_raw *raw;
   uint64_t rows, batches;
+  uint64_t checksums; /* so that they are not left out */
   struct share {
     char path[4600]; /* the blocks once more, as N_SHARES outputs with checksums: what is verified */
     size_t start, size;
@@ -196,9 +199,8 @@ static void pass_verify_together(void *ctx) {
 /* The codec and the checksum, each by its library, over the same bytes. */
 static void pass_raw_and_checksum(void *ctx) {
   struct cell *cell = ctx;
-  static volatile uLong kept; /* so that the checksum is not left out */
   pass_raw(cell);
-  for (int i = 0; i < N_SHARES; i++) kept += adler32_z(1, cell->data + cell->shares[i].start, cell->shares[i].size);
+  for (int i = 0; i < N_SHARES; i++) cell->checksums += adler32_z(1, cell->data + cell->shares[i].start, cell->shares[i].size);
 }
 
 /* One way of reading the cell. */
