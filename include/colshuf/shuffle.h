@@ -220,7 +220,7 @@ struct colshuf_merge_summary {
  * and so on, as they are (nothing is decoded but the first block of each source, whose schema must fit: docs/formats/block.md). Checksums of the
  * sources are verified on the way where there are any. The sources are read once, one after another; memory is that of a block and some
  * 20 bytes a partition. The output appears whole or not at all.
- * Errors: INVALID_ARGUMENT (no source, no such partitions), CORRUPT (names source, partition and block, or both sources that do not fit
+ * Errors: INVALID_ARGUMENT (no source, partitions, checksum or name), CORRUPT (names source, partition and block, or both sources that do not fit
  * together), LIMIT, IO, NO_MEMORY, CANCELLED.
  */
 COLSHUF_API COLSHUF_MUST_USE enum colshuf_status colshuf_merge(const char *const *data_paths, int32_t n_sources,

@@ -153,31 +153,20 @@ static enum colshuf_status check_run_ends(const struct csf_place *at) {
   return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "the last run ends at %" PRId64 ", but there are %" PRId64 " rows", last, end);
 }
 
-static bool has_offsets(enum csf_layout layout) {
-  return layout == CSF_LAYOUT_BINARY32 || layout == CSF_LAYOUT_BINARY64 || layout == CSF_LAYOUT_LIST32 || layout == CSF_LAYOUT_LIST64;
-}
-
-static enum colshuf_status check_all_offsets(const struct csf_place *at) {
-  enum csf_layout layout = at->field->layout;
-  if (layout == CSF_LAYOUT_BINARY32 || layout == CSF_LAYOUT_BINARY64) {
-    return check_offsets(at, layout == CSF_LAYOUT_BINARY64, csf_buffer_room(at, 2), "bytes");
-  }
-  return check_offsets(at, layout == CSF_LAYOUT_LIST64, at->array->children[0]->length, "values");
-}
-
 enum colshuf_status csf_validate_memory(const struct csf_place *at) {
   enum csf_layout layout = at->field->layout;
   /* No rows: no buffer is looked at, neither here nor by any kernel. Run ends alone are checked whole, like any other child. */
   if (at->array->length == 0 && layout != CSF_LAYOUT_RUN_END) return COLSHUF_OK;
-  if (at->validation->level == CSF_VALIDATE_ENDS && !has_offsets(layout)) return COLSHUF_OK;
+  if (layout == CSF_LAYOUT_BINARY32 || layout == CSF_LAYOUT_BINARY64) {
+    return check_offsets(at, layout == CSF_LAYOUT_BINARY64, csf_buffer_room(at, 2), "bytes");
+  }
+  if (layout == CSF_LAYOUT_LIST32 || layout == CSF_LAYOUT_LIST64) {
+    return check_offsets(at, layout == CSF_LAYOUT_LIST64, at->array->children[0]->length, "values");
+  }
+  if (at->validation->level == CSF_VALIDATE_ENDS) return COLSHUF_OK;
   switch (layout) {
     case CSF_LAYOUT_FIXED:
       return at->field->dictionary == NULL ? COLSHUF_OK : check_indices(at);
-    case CSF_LAYOUT_BINARY32:
-    case CSF_LAYOUT_BINARY64:
-    case CSF_LAYOUT_LIST32:
-    case CSF_LAYOUT_LIST64:
-      return check_all_offsets(at);
     case CSF_LAYOUT_VIEW:
       return check_views(at);
     case CSF_LAYOUT_LIST_VIEW32:

@@ -21,7 +21,6 @@ struct colshuf_block_decoder {
   struct csf_schema *expected;
   struct csf_schema_cache cache;
   struct csf_column_set columns;
-  bool any_alignment;
   struct ArrowArray viewed; /* what the last view borrows; release NULL = nothing */
 };
 
@@ -31,6 +30,7 @@ struct block_reading {
   struct colshuf_block_header header;
   const struct colshuf_bytes_owner *owner;
   bool borrow;               /* arrays may point into data without an owner */
+  bool any_alignment;        /* what they borrow may stand at any address */
   struct csf_buffer content; /* decompressed; memory of the pool */
   struct csf_cached_schema *entry;
   struct colshuf_error *err;
@@ -161,7 +161,7 @@ static enum colshuf_status check_columns(const struct block_reading *r) {
 static bool must_copy(const struct block_reading *r, const struct csf_message *batch) {
   if (r->header.codec != COLSHUF_NONE) return false;
   bool may_borrow = r->owner != NULL || r->borrow;
-  return !may_borrow || (!r->decoder->any_alignment && ((uintptr_t)batch->body.data & 7) != 0);
+  return !may_borrow || (!r->any_alignment && ((uintptr_t)batch->body.data & 7) != 0);
 }
 
 static enum colshuf_status attach_source(struct block_reading *r, bool copied, struct csf_slab *slab) {
@@ -175,7 +175,8 @@ static enum colshuf_status read_stream(struct block_reading *r, struct csf_curso
   CSF_TRY(csf_schema_cache_take(&d->cache, cursor, start, &d->limits, d->expected, &r->entry, r->err));
   CSF_TRY(check_columns(r));
   struct csf_batch_read_options options = {.allocator = csf_pool_allocator(d->pool), .trust = d->trust, .limits = &d->limits,
-                                           .codec = d->codec, .columns = d->columns, .any_alignment = d->any_alignment, .offsets_as_lengths = r->header.offsets_as_lengths != 0};
+                                           .codec = d->codec, .columns = d->columns, .any_alignment = r->any_alignment,
+                                           .offsets_as_lengths = r->header.offsets_as_lengths != 0};
   struct csf_message message = {.kind = CSF_MESSAGE_END};
   CSF_TRY(take_messages(r, cursor, start, &options, &message));
   options.copy = must_copy(r, &message);
@@ -295,8 +296,12 @@ void csf_block_decoder_project(struct colshuf_block_decoder *decoder, const uint
   decoder->columns = (struct csf_column_set){wanted, n};
 }
 
-void csf_block_decoder_any_alignment(struct colshuf_block_decoder *decoder, bool any_alignment) {
-  decoder->any_alignment = any_alignment;
+enum colshuf_status csf_block_decoder_decode_to_copy(struct colshuf_block_decoder *decoder, const uint8_t *data, size_t size,
+                                                     const struct colshuf_bytes_owner *owner, struct ArrowArray *batch,
+                                                     struct colshuf_error *err) {
+  struct block_reading reading = {.decoder = decoder, .owner = owner, .any_alignment = true, .err = err};
+  size_t consumed;
+  return decode(&reading, data, size, &consumed, NULL, batch);
 }
 
 static void release_view(struct ArrowArray *array) {

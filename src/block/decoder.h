@@ -18,7 +18,9 @@ struct colshuf_allocator csf_block_decoder_allocator(const struct colshuf_block_
  */
 void csf_block_decoder_project(struct colshuf_block_decoder *decoder, const uint8_t *wanted, int32_t n);
 
-/* Whether the next blocks' batches may refer to borrowed bytes at any address; false at first. For a caller who copies values bytewise. */
-void csf_block_decoder_any_alignment(struct colshuf_block_decoder *decoder, bool any_alignment);
+/* As decode, for a caller who copies the values, bytewise, before anyone else sees them: what is borrowed may stand at any address. */
+enum colshuf_status csf_block_decoder_decode_to_copy(struct colshuf_block_decoder *decoder, const uint8_t *data, size_t size,
+                                                     const struct colshuf_bytes_owner *owner, struct ArrowArray *batch,
+                                                     struct colshuf_error *err) COLSHUF_MUST_USE;
 
 #endif

@@ -74,6 +74,11 @@ uint32_t csf_checksum_update(enum colshuf_checksum algorithm, uint32_t running, 
   return 0;
 }
 
+enum colshuf_status csf_checksum_check(enum colshuf_checksum algorithm, struct colshuf_error *err) {
+  if (algorithm >= COLSHUF_CHECKSUM_ADLER32 && algorithm <= COLSHUF_CHECKSUM_NONE) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there is no checksum %d", (int)algorithm);
+}
+
 const char *csf_checksum_name(enum colshuf_checksum algorithm) {
   switch (algorithm) {
     case COLSHUF_CHECKSUM_ADLER32:

@@ -10,6 +10,9 @@
 uint32_t csf_checksum_start(enum colshuf_checksum algorithm);
 uint32_t csf_checksum_update(enum colshuf_checksum algorithm, uint32_t running, const void *data, size_t size);
 
+/* INVALID_ARGUMENT when there is no such algorithm. */
+enum colshuf_status csf_checksum_check(enum colshuf_checksum algorithm, struct colshuf_error *err) COLSHUF_MUST_USE;
+
 /* "ADLER32", "CRC32", "CRC32C": the ending of the checksum file; NULL for NONE. */
 const char *csf_checksum_name(enum colshuf_checksum algorithm);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Index files: n + 1 offsets of 64 bits, big-endian as Spark has them, or little-endian as Comet's native writer leaves them.
- */
+/* Index files: n + 1 offsets of 64 bits, big-endian as Spark has them, or little-endian as Comet's native writer leaves them. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -33,8 +32,8 @@ static enum colshuf_status choose_order(const char *path, uint64_t *offsets, siz
   *little_endian = little && (bad < n || little_total < offsets[n - 1]);
   if (*little_endian) swap_all(offsets, n);
   if (*little_endian || bad == n) return COLSHUF_OK;
-  return csf_fail(err, COLSHUF_CORRUPT, "%s: offset %zu is %" PRIu64 ", at least %" PRIu64 " and (for the first) 0 is wanted",
-                  path, bad, offsets[bad], bad == 0 ? 0 : offsets[bad - 1]);
+  return csf_fail(err, COLSHUF_CORRUPT, "%s: offset %zu is %" PRIu64 ", at least %" PRIu64 " and (for the first) 0 is wanted", path,
+                  bad, offsets[bad], bad == 0 ? 0 : offsets[bad - 1]);
 }
 
 static enum colshuf_status check_size(const char *path, uint64_t size, struct colshuf_error *err) {
@@ -106,9 +105,8 @@ static bool still_the_same(const struct stat *before, const char *index_path) {
   return csf_io_current->stat(index_path, &after) == 0 && before->st_ino == after.st_ino && before->st_dev == after.st_dev;
 }
 
-static enum colshuf_status try_open(const char *data_path, const char *index_path, int index_fd, const struct stat *index_found,
-                                    int *fd, struct colshuf_index_info *index, uint64_t *data_size, bool *changed,
-                                    struct colshuf_error *err) {
+static enum colshuf_status try_open(const char *data_path, const char *index_path, int index_fd, const struct stat *index_found, int *fd,
+                                    struct colshuf_index_info *index, uint64_t *data_size, bool *changed, struct colshuf_error *err) {
   struct stat data_found;
   CSF_TRY(read_index(index_fd, index_found, index_path, index, err));
   enum colshuf_status status = open_data(data_path, index, fd, &data_found, err);
@@ -129,8 +127,7 @@ static enum colshuf_status open_both(const char *data_path, const char *index_pa
     struct colshuf_index_info found;
     bool changed = false;
     CSF_TRY(csf_open_read(index_path, &index_fd, &index_found, err));
-    enum colshuf_status status =
-        try_open(data_path, index_path, index_fd, &index_found, &data_fd, &found, data_size, &changed, err);
+    enum colshuf_status status = try_open(data_path, index_path, index_fd, &index_found, &data_fd, &found, data_size, &changed, err);
     csf_io_current->close(index_fd);
     if (changed) continue;
     if (status != COLSHUF_OK) return status;
@@ -158,7 +155,7 @@ enum colshuf_status csf_output_open(const char *data_path, const char *index_pat
   return open_output(data_path, index_path, fd, index, NULL, err);
 }
 
-enum colshuf_status csf_output_open_any(const char *data_path, const char *index_path, int *fd,
-                                        struct colshuf_index_info *index, uint64_t *data_size, struct colshuf_error *err) {
+enum colshuf_status csf_output_open_any(const char *data_path, const char *index_path, int *fd, struct colshuf_index_info *index,
+                                        uint64_t *data_size, struct colshuf_error *err) {
   return open_output(data_path, index_path, fd, index, data_size, err);
 }

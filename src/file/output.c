@@ -33,14 +33,30 @@ char *csf_sibling_path(const char *data_path, const char *suffix, const struct c
   return join(data_path, base, suffix, allocator, size);
 }
 
+enum colshuf_status csf_output_place(const char *output, const struct colshuf_allocator *allocator, struct csf_output_place *out,
+                                     struct colshuf_error *err) {
+  const char *slash = strrchr(output, '/'), *name = slash == NULL ? output : slash + 1;
+  if (*name == '\0') return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "output \"%s\" ends without a name", output);
+  size_t size;
+  const char *start = slash == NULL ? "." : output;
+  char *directory = join(start, slash == NULL || slash == output ? 1 : (size_t)(slash - output), "", allocator, &size);
+  if (directory == NULL) return csf_fail_memory(err, size);
+  *out = (struct csf_output_place){directory, name};
+  return COLSHUF_OK;
+}
+
+void csf_output_place_clear(struct csf_output_place *place, const struct colshuf_allocator *allocator) {
+  if (place->directory != NULL) csf_free(allocator, place->directory, strlen(place->directory) + 1);
+  *place = (struct csf_output_place){0};
+}
+
 /* The final names of one output, side by side in one allocation. */
 struct names {
   char *memory;
   size_t memory_size;
   const char *data, *index;
   const char *checksums[N_ALGORITHMS];
-  const char *directory;
-  const char *name; /* without directory */
+  struct csf_output_place place;
 };
 
 static char *put_name(char **place, const char *output, const char *suffix, const char *algorithm) {
@@ -51,9 +67,9 @@ static char *put_name(char **place, const char *output, const char *suffix, cons
 
 static enum colshuf_status make_names(struct names *names, const char *output, const struct colshuf_allocator *allocator,
                                       struct colshuf_error *err) {
-  enum { LONGEST_SUFFIX = sizeof ".checksum.ADLER32", N_NAMES = 2 + N_ALGORITHMS + 1 };
-  size_t length = strlen(output);
-  names->memory_size = N_NAMES * (length + LONGEST_SUFFIX);
+  enum { LONGEST_SUFFIX = sizeof ".checksum.ADLER32", N_NAMES = 2 + N_ALGORITHMS };
+  CSF_TRY(csf_output_place(output, allocator, &names->place, err));
+  names->memory_size = N_NAMES * (strlen(output) + LONGEST_SUFFIX);
   names->memory = csf_alloc(allocator, names->memory_size);
   if (names->memory == NULL) return csf_fail_memory(err, names->memory_size);
   char *place = names->memory;
@@ -62,16 +78,12 @@ static enum colshuf_status make_names(struct names *names, const char *output, c
   for (int i = 0; i < N_ALGORITHMS; i++) {
     names->checksums[i] = put_name(&place, output, ".checksum.", csf_checksum_name(algorithms[i]));
   }
-  char *directory = put_name(&place, output, "", "");
-  char *slash = strrchr(directory, '/');
-  names->name = output + (slash == NULL ? 0 : slash - directory + 1);
-  if (slash == NULL) {
-    names->directory = ".";
-  } else {
-    slash[slash == directory ? 1 : 0] = '\0';
-    names->directory = directory;
-  }
   return COLSHUF_OK;
+}
+
+static void names_clear(struct names *names, const struct colshuf_allocator *allocator) {
+  csf_free(allocator, names->memory, names->memory_size);
+  csf_output_place_clear(&names->place, allocator);
 }
 
 static enum colshuf_status write_index(struct csf_temp_file *file, const struct csf_commit *commit, struct colshuf_error *err) {
@@ -126,11 +138,11 @@ static bool has_checksums(const struct csf_commit *commit) {
 
 static enum colshuf_status prepare(struct pending *pending, const struct csf_commit *commit, struct colshuf_error *err) {
   const struct names *names = &pending->names;
-  CSF_TRY(csf_temp_create(&pending->index, names->directory, names->name, &commit->allocator, err));
+  CSF_TRY(csf_temp_create(&pending->index, names->place.directory, names->place.name, &commit->allocator, err));
   CSF_TRY(write_index(&pending->index, commit, err));
   CSF_TRY(sync_file(&pending->index, commit, err));
   if (has_checksums(commit)) {
-    CSF_TRY(csf_temp_create(&pending->checksums, names->directory, names->name, &commit->allocator, err));
+    CSF_TRY(csf_temp_create(&pending->checksums, names->place.directory, names->place.name, &commit->allocator, err));
     CSF_TRY(write_checksums(&pending->checksums, commit, err));
     CSF_TRY(sync_file(&pending->checksums, commit, err));
   }
@@ -139,8 +151,8 @@ static enum colshuf_status prepare(struct pending *pending, const struct csf_com
 
 /* Network file systems may not lock directories: then two attempts at once are for the scheduler to avoid. */
 static enum colshuf_status lock_directory(struct pending *pending, struct colshuf_error *err) {
-  pending->directory_fd = csf_io_current->open(pending->names.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (pending->directory_fd < 0) return csf_fail_errno(err, errno, "cannot open directory %s", pending->names.directory);
+  pending->directory_fd = csf_io_current->open(pending->names.place.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (pending->directory_fd < 0) return csf_fail_errno(err, errno, "cannot open directory %s", pending->names.place.directory);
   while (csf_io_current->flock(pending->directory_fd, LOCK_EX) != 0 && errno == EINTR) {
   }
   return COLSHUF_OK;
@@ -156,7 +168,7 @@ static enum colshuf_status remove_output(const struct names *names, struct colsh
 static enum colshuf_status sync_directory(const struct pending *pending, const struct csf_commit *commit,
                                           struct colshuf_error *err) {
   if (!commit->durable || csf_io_current->fsync(pending->directory_fd) == 0) return COLSHUF_OK;
-  return csf_fail_errno(err, errno, "cannot sync directory %s", pending->names.directory);
+  return csf_fail_errno(err, errno, "cannot sync directory %s", pending->names.place.directory);
 }
 
 static enum colshuf_status place_files(struct pending *pending, const struct csf_commit *commit, struct colshuf_error *err) {
@@ -184,12 +196,12 @@ enum colshuf_status csf_commit_output(const struct csf_commit *commit, struct co
   struct pending pending = {.index = {.fd = -1}, .checksums = {.fd = -1}, .directory_fd = -1};
   struct csf_commit copy = *commit;
   copy.allocator = csf_allocator(&commit->allocator);
-  CSF_TRY(make_names(&pending.names, copy.output, &copy.allocator, err));
-  enum colshuf_status status = replace(&pending, &copy, err);
+  enum colshuf_status status = make_names(&pending.names, copy.output, &copy.allocator, err);
+  if (status == COLSHUF_OK) status = replace(&pending, &copy, err);
   csf_temp_discard(&pending.index);
   csf_temp_discard(&pending.checksums);
   if (pending.directory_fd >= 0) csf_io_current->close(pending.directory_fd);
-  csf_free(&copy.allocator, pending.names.memory, pending.names.memory_size);
+  names_clear(&pending.names, &copy.allocator);
   return status;
 }
 

@@ -39,6 +39,16 @@ enum colshuf_status csf_temp_flush(struct csf_temp_file *file, struct colshuf_er
 enum colshuf_status csf_temp_keep(struct csf_temp_file *file, const char *final_path, struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_temp_discard(struct csf_temp_file *file); /* closes, unlinks, frees; harmless when repeated or all zero with fd -1 */
 
+/* Where an output lies: "a/b/name" is "name" in "a/b", "name" in ".", "/name" in "/". */
+struct csf_output_place {
+  char *directory; /* allocated; NULL = nothing to clear */
+  const char *name; /* the end of the output's own text, which is borrowed */
+};
+/* Errors: INVALID_ARGUMENT (it ends without a name), NO_MEMORY. */
+enum colshuf_status csf_output_place(const char *output, const struct colshuf_allocator *allocator, struct csf_output_place *out,
+                                     struct colshuf_error *err) COLSHUF_MUST_USE;
+void csf_output_place_clear(struct csf_output_place *place, const struct colshuf_allocator *allocator);
+
 /*
  * Commits a whole output NAME.data / NAME.index / NAME.checksum.ALGO so that no reader sees a mix of two attempts: the old index goes
  * first (from then on: no output), then old data and checksums, then the new data and checksum come, the new index last. Commits into

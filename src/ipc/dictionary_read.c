@@ -117,7 +117,7 @@ enum colshuf_status csf_dictionary_read(const struct csf_batch_plan *plan, const
   struct csf_batch_read_options whole = *wanted; /* of the values, that is */
   const struct csf_batch_read_options *options = &whole;
   whole.columns = (struct csf_column_set){0};
-  if (whole.trust == COLSHUF_TRUSTED_VERIFIED) whole.trust = COLSHUF_TRUSTED_LOCAL; /* deltas copy values */
+  whole.trust = csf_trust_to_copy(wanted->trust); /* as deltas are */
   if (message->kind != CSF_MESSAGE_DICTIONARY) return csf_fail(err, COLSHUF_CORRUPT, "the message is not a dictionary batch");
   struct csf_fb_table table = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
   int64_t id = csf_fb_i64(table, CSF_DICTIONARY_ID, 0);

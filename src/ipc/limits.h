@@ -23,4 +23,9 @@ static inline uint64_t csf_limit_dictionary_size(const struct colshuf_limits *li
   return limits == NULL || limits->max_dictionary_size == 0 ? CSF_DEFAULT_DICTIONARY_SIZE : limits->max_dictionary_size;
 }
 
+/* Where colshuf itself copies values, they must not lead it astray. */
+static inline enum colshuf_trust csf_trust_to_copy(enum colshuf_trust trust) {
+  return trust == COLSHUF_TRUSTED_VERIFIED ? COLSHUF_TRUSTED_LOCAL : trust;
+}
+
 #endif

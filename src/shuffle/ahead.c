@@ -34,8 +34,9 @@ struct csf_ahead {
 void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job) {
   size_t consumed;
   const struct colshuf_bytes_owner *owner = job->owner.retain != NULL ? &job->owner : NULL;
-  csf_block_decoder_any_alignment(decoder, job->is_borrowed); /* what is borrowed is joined, that is copied */
-  job->status = colshuf_block_decoder_decode(decoder, job->data, job->size, owner, &consumed, NULL, &job->batch, &job->err);
+  job->status = job->is_borrowed /* and so joined */
+                    ? csf_block_decoder_decode_to_copy(decoder, job->data, job->size, owner, &job->batch, &job->err)
+                    : colshuf_block_decoder_decode(decoder, job->data, job->size, owner, &consumed, NULL, &job->batch, &job->err);
   if (job->status == COLSHUF_OK) job->schema = csf_schema_retain(csf_block_decoder_schema(decoder));
 }
 

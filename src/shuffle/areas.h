@@ -27,20 +27,20 @@ struct csf_areas_mark {
   size_t used;
 };
 
-void csf_areas_init(struct csf_areas *pool, struct csf_budget *budget, size_t area_size);
-void csf_areas_clear(struct csf_areas *pool);
+void csf_areas_init(struct csf_areas *areas, struct csf_budget *budget, size_t area_size);
+void csf_areas_clear(struct csf_areas *areas);
 
 /* 64-byte aligned, not set to anything. NULL when there is no room (refused is set). */
-void *csf_areas_alloc(struct csf_areas *pool, size_t size);
+void *csf_areas_alloc(struct csf_areas *areas, size_t size);
 
-/* The pool as memory of columns: growth copies, unless it is the last thing in its area; giving back does nothing. */
-struct csf_column_memory csf_areas_memory(struct csf_areas *pool);
+/* As memory of columns: growth copies, unless it is the last thing in its area; giving back does nothing. */
+struct csf_column_memory csf_areas_memory(struct csf_areas *areas);
 
-struct csf_areas_mark csf_areas_mark(const struct csf_areas *pool);
-void csf_areas_rewind(struct csf_areas *pool, struct csf_areas_mark mark);
-void csf_areas_reset(struct csf_areas *pool);
+struct csf_areas_mark csf_areas_mark(const struct csf_areas *areas);
+void csf_areas_rewind(struct csf_areas *areas, struct csf_areas_mark mark);
+void csf_areas_reset(struct csf_areas *areas);
 
 /* Gives the memory of empty areas back; returns how much it was. */
-uint64_t csf_areas_trim(struct csf_areas *pool);
+uint64_t csf_areas_trim(struct csf_areas *areas);
 
 #endif

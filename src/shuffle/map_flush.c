@@ -127,10 +127,10 @@ static enum colshuf_status drop_chunks(struct colshuf_map_writer *writer, struct
   writer->chunks.size = 0;
   writer->buffered_rows = 0;
   writer->buffered_bytes = 0;
-  bool oversized = writer->pool.forced;
-  csf_areas_reset(&writer->pool);
+  bool oversized = writer->areas.forced;
+  csf_areas_reset(&writer->areas);
   if (!oversized) return COLSHUF_OK;
-  csf_areas_trim(&writer->pool);
+  csf_areas_trim(&writer->areas);
   CSF_TRY(csf_crew_shrink(writer, err));
   csf_budget_release_unused(&writer->budget);
   return COLSHUF_OK;

@@ -46,9 +46,9 @@ static bool describe_chunk(struct colshuf_map_writer *writer, int64_t n_rows, st
   const struct csf_order *order = &writer->order;
   size_t parts_size = (size_t)order->n_parts * sizeof(int32_t);
   size_t starts_size = ((size_t)order->n_parts + 1) * sizeof(uint32_t);
-  void *tree = csf_areas_alloc(&writer->pool, writer->tree_size);
-  int32_t *parts = csf_areas_alloc(&writer->pool, parts_size);
-  uint32_t *starts = csf_areas_alloc(&writer->pool, starts_size);
+  void *tree = csf_areas_alloc(&writer->areas, writer->tree_size);
+  int32_t *parts = csf_areas_alloc(&writer->areas, parts_size);
+  uint32_t *starts = csf_areas_alloc(&writer->areas, starts_size);
   if (tree == NULL || parts == NULL || starts == NULL) return false;
   memcpy(parts, order->parts.data, parts_size);
   memcpy(starts, order->starts.data, starts_size);
@@ -71,14 +71,14 @@ static enum colshuf_status fill_chunk(struct colshuf_map_writer *writer, const s
 static enum colshuf_status try_chunk(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start, int64_t n,
                                      uint64_t bytes, bool *full, struct colshuf_error *err) {
   struct csf_chunk chunk;
-  struct csf_areas_mark mark = csf_areas_mark(&writer->pool);
+  struct csf_areas_mark mark = csf_areas_mark(&writer->areas);
   CSF_TRY(csf_buffer_reserve(&writer->chunks, writer->chunks.size + sizeof chunk, err));
-  writer->pool.refused = false;
+  writer->areas.refused = false;
   enum colshuf_status status = fill_chunk(writer, batch, start, n, &chunk, err);
   csf_columns_forget(&writer->chunk);
-  *full = status != COLSHUF_OK && writer->pool.refused;
+  *full = status != COLSHUF_OK && writer->areas.refused;
   if (status != COLSHUF_OK) {
-    csf_areas_rewind(&writer->pool, mark);
+    csf_areas_rewind(&writer->areas, mark);
     return *full ? COLSHUF_OK : status;
   }
   writer->buffered_rows += n;
@@ -96,7 +96,7 @@ static enum colshuf_status add_chunk(struct colshuf_map_writer *writer, const st
     CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
   }
   if (!full) return COLSHUF_OK;
-  writer->pool.forced = true; /* one row may be larger than the limit */
+  writer->areas.forced = true; /* one row may be larger than the limit */
   CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
   if (full) {
     return csf_fail(err, COLSHUF_NO_MEMORY, "no memory for %lld rows of %llu bytes, with nothing left to spill", (long long)n,

@@ -73,9 +73,7 @@ static enum colshuf_status check_options(const struct ArrowSchema *schema, const
   if (options->block_rows < 0) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "block_rows is %" PRId64 ", below 0", options->block_rows);
   }
-  if (options->checksum < COLSHUF_CHECKSUM_ADLER32 || options->checksum > COLSHUF_CHECKSUM_NONE) {
-    return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "there is no checksum %d", (int)options->checksum);
-  }
+  CSF_TRY(csf_checksum_check(options->checksum, err));
   if (options->partitioner.n_partitions < 1) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%" PRId32 " partitions: at least 1", options->partitioner.n_partitions);
   }
@@ -101,21 +99,15 @@ static void free_text(struct colshuf_map_writer *writer, char *text) {
   if (text != NULL) csf_free(&writer->budget.allocator, text, strlen(text) + 1);
 }
 
-/* "a/b/name" -> "a/b" and "name"; "name" -> "." and "name"; "/name" -> "/" and "name". */
-static enum colshuf_status split_output(struct colshuf_map_writer *writer, const char *output, struct colshuf_error *err) {
+static enum colshuf_status find_output(struct colshuf_map_writer *writer, const char *output, struct colshuf_error *err) {
   CSF_TRY(copy_text(writer, output, strlen(output), &writer->output, err));
-  const char *slash = strrchr(writer->output, '/');
-  writer->name = slash == NULL ? writer->output : slash + 1;
-  if (*writer->name == 0) return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "output \"%s\" ends without a name", output);
-  if (slash == NULL) return copy_text(writer, ".", 1, &writer->directory, err);
-  size_t size = slash == writer->output ? 1 : (size_t)(slash - writer->output);
-  return copy_text(writer, writer->output, size, &writer->directory, err);
+  return csf_output_place(writer->output, &writer->budget.allocator, &writer->place, err);
 }
 
 static enum colshuf_status copy_spill_directories(struct colshuf_map_writer *writer, const char *const *directories, int32_t n,
                                                   struct colshuf_error *err) {
   if (n == 0) {
-    directories = (const char *const *)&writer->directory;
+    directories = (const char *const *)&writer->place.directory;
     n = 1;
   }
   writer->spill_directories = csf_alloc_zero(&writer->budget.allocator, (size_t)n * sizeof(char *));
@@ -131,12 +123,12 @@ static enum colshuf_status set_places(struct colshuf_map_writer *writer, const s
                                       struct colshuf_error *err) {
   writer->data.fd = -1;
   if (options->sink.emit != NULL) return COLSHUF_OK;
-  CSF_TRY(split_output(writer, options->output, err));
+  CSF_TRY(find_output(writer, options->output, err));
   CSF_TRY(copy_spill_directories(writer, options->spill_dirs, options->n_spill_dirs, err));
   csf_spills_init(&writer->spills, &writer->budget.allocator, (const char *const *)writer->spill_directories,
-                  writer->n_spill_directories, writer->name);
+                  writer->n_spill_directories, writer->place.name);
   csf_spills_init(&writer->rows, &writer->budget.allocator, (const char *const *)writer->spill_directories,
-                  writer->n_spill_directories, writer->name);
+                  writer->n_spill_directories, writer->place.name);
   return COLSHUF_OK;
 }
 
@@ -163,14 +155,14 @@ static void init_buffers(struct colshuf_map_writer *writer) {
   csf_buffer_init(&writer->segment, allocator);
   csf_sources_init(&writer->sources, &writer->schema->root, allocator);
   csf_order_init(&writer->order, allocator);
-  csf_areas_init(&writer->pool, &writer->budget, writer->sizes.area_bytes);
+  csf_areas_init(&writer->areas, &writer->budget, writer->sizes.area_bytes);
 }
 
 static enum colshuf_status make_columns(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
   const struct csf_field *root = &writer->schema->root;
   struct csf_column_memory heap = csf_column_heap(allocator);
-  CSF_TRY(csf_columns_init(&writer->chunk, root, allocator, csf_areas_memory(&writer->pool), err));
+  CSF_TRY(csf_columns_init(&writer->chunk, root, allocator, csf_areas_memory(&writer->areas), err));
   CSF_TRY(csf_columns_init(&writer->pending, root, allocator, heap, err));
   CSF_TRY(csf_joined_init(&writer->dictionaries, root, writer->budget.limit / 16, allocator, err));
   csf_joined_show(&writer->dictionaries, &writer->pending);
@@ -292,7 +284,7 @@ static void free_places(struct colshuf_map_writer *writer) {
   for (int32_t i = 0; i < writer->n_spill_directories; i++) free_text(writer, writer->spill_directories[i]);
   csf_free(&writer->budget.allocator, writer->spill_directories, (size_t)writer->n_spill_directories * sizeof(char *));
   free_text(writer, writer->output);
-  free_text(writer, writer->directory);
+  csf_output_place_clear(&writer->place, &writer->budget.allocator);
 }
 
 /* Everything that holds rows or files: after a failure, and after a commit. */
@@ -305,7 +297,7 @@ static void free_contents(struct colshuf_map_writer *writer) {
   csf_columns_clear(&writer->pending);
   csf_columns_forget(&writer->chunk);
   csf_columns_clear(&writer->chunk);
-  if (writer->pool.budget != NULL) csf_areas_clear(&writer->pool);
+  if (writer->areas.budget != NULL) csf_areas_clear(&writer->areas);
   csf_joined_clear(&writer->dictionaries);
   csf_order_clear(&writer->order);
   csf_sources_clear(&writer->sources);
@@ -426,7 +418,7 @@ static enum colshuf_status spill(struct colshuf_map_writer *writer, uint64_t *fr
   uint64_t before = writer->budget.bulk + atomic_load(&writer->budget.working);
   CSF_TRY(csf_map_route_pending(writer, err));
   CSF_TRY(csf_map_flush(writer, err));
-  csf_areas_trim(&writer->pool);
+  csf_areas_trim(&writer->areas);
   csf_columns_free_memory(&writer->pending);
   for (int32_t i = 0; i < writer->crew.n_lanes; i++) csf_columns_free_memory(&writer->crew.lanes[i].block);
   uint64_t after = writer->budget.bulk + atomic_load(&writer->budget.working);
@@ -470,10 +462,10 @@ static enum colshuf_status put_in_place(struct colshuf_map_writer *writer, struc
 static enum colshuf_status commit(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   CSF_TRY(csf_map_route_pending(writer, err));
   if (writer->sink.emit != NULL) return csf_map_flush(writer, err);
-  CSF_TRY(csf_temp_create(&writer->data, writer->directory, writer->name, &writer->budget.allocator, err));
+  CSF_TRY(csf_temp_create(&writer->data, writer->place.directory, writer->place.name, &writer->budget.allocator, err));
   csf_columns_free_memory(&writer->pending); /* room for reading the runs ahead */
   CSF_TRY(csf_map_flush_to_data(writer, err));
-  csf_areas_trim(&writer->pool);              /* and for what gathers the index */
+  csf_areas_trim(&writer->areas);              /* and for what gathers the index */
   return put_in_place(writer, err);
 }
 

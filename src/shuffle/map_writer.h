@@ -68,13 +68,12 @@ struct colshuf_map_writer {
   int native_index;
   struct colshuf_sink sink;
   char *output;                 /* NULL with a sink */
-  char *directory;              /* of output */
-  const char *name;             /* the rest of output */
+  struct csf_output_place place; /* of output */
   char **spill_directories;
   int32_t n_spill_directories;
 
   struct ArrowArray **narrow_children; /* the columns of a batch, cut to its rows */
-  struct csf_areas pool;
+  struct csf_areas areas;
   struct csf_buffer chunks;     /* struct csf_chunk */
   int64_t buffered_rows;        /* in chunks */
   uint64_t buffered_bytes;

@@ -22,6 +22,7 @@ struct merging {
   uint64_t *left;      /* bytes of a partition that are still to come */
   uint32_t *checksums; /* running */
   uint64_t done, total;
+  struct csf_output_place place;
   struct csf_temp_file data;
   struct csf_buffer window;
   struct colshuf_block_decoder *decoder;
@@ -145,7 +146,7 @@ static enum colshuf_status copy_blocks(struct merging *m, struct csf_source *sou
 }
 
 static enum colshuf_status copy_source(struct merging *m, const char *path) {
-  struct csf_source_options options = {.allocator = m->allocator, .window = &m->window, .verify_checksums = true};
+  struct csf_source_options options = {.allocator = m->allocator, .window = &m->window, .exact_size = true, .verify_checksums = true};
   struct colshuf_source spec = {.data_path = path, .first_partition = m->first, .end_partition = m->end};
   struct csf_source source;
   if (m->first == m->end) return COLSHUF_OK;
@@ -165,22 +166,11 @@ static enum colshuf_status copy_sources(struct merging *m) {
   return COLSHUF_OK;
 }
 
-static enum colshuf_status create_data(struct merging *m) {
-  size_t size;
-  char *directory = csf_sibling_path(m->options->output, "", &m->allocator, &size);
-  if (directory == NULL) return csf_fail_memory(m->err, size);
-  char *slash = strrchr(directory, '/');
-  const char *name = m->options->output + (slash == NULL ? 0 : slash - directory + 1);
-  if (slash != NULL) slash[slash == directory] = '\0';
-  enum colshuf_status status = csf_temp_create(&m->data, slash == NULL ? "." : directory, name, &m->allocator, m->err);
-  csf_free(&m->allocator, directory, size);
-  return status;
-}
-
 static enum colshuf_status merge(struct merging *m) {
+  CSF_TRY(csf_output_place(m->options->output, &m->allocator, &m->place, m->err));
   CSF_TRY(read_indexes(m));
   CSF_TRY(colshuf_block_decoder_new(&(struct colshuf_block_decoder_options){.allocator = m->allocator}, &m->decoder, m->err));
-  CSF_TRY(create_data(m));
+  CSF_TRY(csf_temp_create(&m->data, m->place.directory, m->place.name, &m->allocator, m->err));
   CSF_TRY(copy_sources(m));
   struct csf_commit commit = {.output = m->options->output,
                               .data = &m->data,
@@ -196,6 +186,7 @@ static enum colshuf_status merge(struct merging *m) {
 static void clear(struct merging *m) {
   size_t places = m->n_partitions == 0 ? 1 : (size_t)m->n_partitions;
   csf_temp_discard(&m->data);
+  csf_output_place_clear(&m->place, &m->allocator);
   csf_schema_release(m->schema);
   colshuf_block_decoder_free(m->decoder);
   csf_buffer_clear(&m->window);
@@ -210,6 +201,7 @@ enum colshuf_status colshuf_merge(const char *const *data_paths, int32_t n_sourc
   if (n_sources < 1 || options == NULL || options->output == NULL) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%s", n_sources < 1 ? "nothing to merge" : "no output is named");
   }
+  CSF_TRY(csf_checksum_check(options->checksum, err));
   struct merging m = {.options = options,
                       .allocator = csf_allocator(&options->allocator),
                       .paths = data_paths,

@@ -162,8 +162,7 @@ static uint64_t most_made(const struct csf_reader *r) {
 static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources,
                                  struct colshuf_error *err) {
   struct colshuf_block_decoder_options decoder = {
-      .allocator = r->allocator, .trust = r->options.trust, .limits = r->options.limits};
-  if (decoder.trust == COLSHUF_TRUSTED_VERIFIED) decoder.trust = COLSHUF_TRUSTED_LOCAL; /* small blocks are joined: values are copied */
+      .allocator = r->allocator, .trust = csf_trust_to_copy(r->options.trust), .limits = r->options.limits};
   int n_decoders = 1 + (r->options.threads > 0 ? r->options.threads : 0);
   decoder.pool_size = r->memory_limit / 4 / (uint64_t)n_decoders + 1;
   uint64_t most = r->options.memory_limit, *wanted = &decoder.limits.max_decompressed_size;

@@ -143,6 +143,28 @@ static void a_damaged_source_is_not_merged(void) {
   csf_schema_release(schema);
 }
 
+static void a_source_that_goes_on_behind_its_index_is_not_merged(void) {
+  struct csf_schema *schema = test_schema("k: int32, s: utf8");
+  const char *paths[1] = {write_output(0, schema, 4, 9, COLSHUF_CHECKSUM_NONE)};
+  FILE *file = fopen(paths[0], "ab");
+  REQUIRE(file != NULL && fputc('x', file) != EOF && fclose(file) == 0);
+  check_refused(__LINE__, paths, 1, COLSHUF_CORRUPT, "the index ends at");
+  forget_outputs();
+  csf_schema_release(schema);
+}
+
+static void options_that_cannot_be_are_refused_before_anything_is_read(void) {
+  const char *paths[1] = {path_of("nothing.data")};
+  struct colshuf_error err;
+  const struct colshuf_merge_options bad[] = {{.output = path_of("refused"), .checksum = (enum colshuf_checksum)4},
+                                              {.output = path_of("refused"), .checksum = (enum colshuf_checksum)-1},
+                                              {.output = path_of("")},
+                                              {.output = ""},
+                                              {.output = NULL}};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) CHECK_INT(colshuf_merge(paths, 1, &bad[i], NULL, &err), COLSHUF_INVALID_ARGUMENT);
+  CHECK_INT(colshuf_merge(paths, 1, NULL, NULL, &err), COLSHUF_INVALID_ARGUMENT);
+}
+
 static int stop_at_once(void *ctx, uint64_t done, uint64_t total) {
   CHECK(done > 0 && done <= total);
   *(int *)ctx += 1;
@@ -215,6 +237,8 @@ static const struct test_case tests[] = {
     TEST(every_partition_holds_the_blocks_of_the_sources_in_order),
     TEST(sources_that_do_not_fit_together_are_refused_and_both_are_named),
     TEST(a_damaged_source_is_not_merged),
+    TEST(a_source_that_goes_on_behind_its_index_is_not_merged),
+    TEST(options_that_cannot_be_are_refused_before_anything_is_read),
     TEST(progress_can_end_it),
     TEST(refused_memory_leaves_nothing_behind),
     TEST(every_failing_system_call_leaves_a_whole_output_or_none),
