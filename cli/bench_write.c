@@ -13,7 +13,7 @@
 #include "bench_raw.h"
 #include "choices.h"
 #include "input.h"
-#include "json.h"
+#include "map_figures.h"
 #include "report.h"
 
 static const char NAME[] = "bench";
@@ -155,21 +155,8 @@ static void print_json(const struct run *run) {
   json_string(&json, "file", run->request->input);
   json_integer(&json, "partitions", run->request->n_partitions);
   json_string(&json, "codec", codec_name(run->codec));
-  json_unsigned(&json, "rows", m->rows);
-  json_unsigned(&json, "batches", m->batches);
-  json_unsigned(&json, "blocks", m->blocks);
-  json_unsigned(&json, "raw_bytes", m->raw_bytes);
-  json_unsigned(&json, "written_bytes", m->written_bytes);
-  json_unsigned(&json, "spills", m->spills);
-  json_unsigned(&json, "spilled_bytes", m->spilled_bytes);
-  json_unsigned(&json, "peak_memory", m->peak_memory);
-  json_unsigned(&json, "peak_resident", run->peak_resident);
-  json_object(&json, "ns");
-  json_unsigned(&json, "elapsed", run->elapsed_ns);
-  json_unsigned(&json, "partition", m->partition_ns);
-  json_unsigned(&json, "route", m->route_ns);
-  json_unsigned(&json, "encode", m->encode_ns);
-  json_unsigned(&json, "write", m->write_ns);
+  map_counts_json(&json, m, run->peak_resident);
+  map_times_json(&json, m, run->elapsed_ns);
   json_close(&json);
   json_object(&json, "raw_codec");
   json_unsigned(&json, "ns", run->raw_ns);
@@ -186,9 +173,7 @@ static void print_figures(const struct run *run) {
          count_text(m->blocks), count_text((uint64_t)run->request->n_partitions), codec_name(run->codec));
   printf("  bytes      %s (%s before compression)\n", size_text(m->written_bytes), size_text(m->raw_bytes));
   printf("  spills     %s (%s)\n", count_text(m->spills), size_text(m->spilled_bytes));
-  printf("  time       %s (partition %s, route %s, encode %s, write %s)\n", time_text(run->elapsed_ns), time_text(m->partition_ns),
-         time_text(m->route_ns), time_text(m->encode_ns), time_text(m->write_ns));
-  printf("  memory     %s of the writer at most, %s resident\n", size_text(m->peak_memory), size_text(run->peak_resident));
+  print_map_times(m, run->elapsed_ns, run->peak_resident, 11);
   printf("  raw codec  %s, %s -> %s\n", time_text(run->raw_ns), size_text(run->raw_bytes), size_text(run->raw_written));
   printf("  %.2f x the time of the raw codec over the same column bytes\n", (double)run->elapsed_ns / (double)(run->raw_ns + 1));
 }

@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "field.h"
 #include "input.h"
-#include "json.h"
+#include "map_figures.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -296,23 +296,10 @@ static void print_json(const struct job *job, const struct colshuf_map_metrics *
   json_start(&json, stdout);
   json_string(&json, "output", job->request->base);
   json_integer(&json, "partitions", job->request->n_partitions);
-  json_unsigned(&json, "rows", m->rows);
-  json_unsigned(&json, "batches", m->batches);
-  json_unsigned(&json, "blocks", m->blocks);
-  json_unsigned(&json, "raw_bytes", m->raw_bytes);
-  json_unsigned(&json, "written_bytes", m->written_bytes);
-  json_unsigned(&json, "spills", m->spills);
-  json_unsigned(&json, "spilled_bytes", m->spilled_bytes);
-  json_unsigned(&json, "peak_memory", m->peak_memory);
-  json_unsigned(&json, "peak_resident", peak_resident());
+  map_counts_json(&json, m, peak_resident());
   json_string(&json, "codec", codec_name(job->options.encoder.codec));
   json_string(&json, "checksum", checksum_name(job->options.checksum));
-  json_object(&json, "ns");
-  json_unsigned(&json, "elapsed", elapsed);
-  json_unsigned(&json, "partition", m->partition_ns);
-  json_unsigned(&json, "route", m->route_ns);
-  json_unsigned(&json, "encode", m->encode_ns);
-  json_unsigned(&json, "write", m->write_ns);
+  map_times_json(&json, m, elapsed);
   json_end(&json);
 }
 
@@ -323,9 +310,8 @@ static void print_figures(const struct job *job, const struct colshuf_map_metric
   if (m->written_bytes > 0) printf(", ratio %.2f", (double)m->raw_bytes / (double)m->written_bytes);
   printf(")\n  spills  %s", count_text(m->spills));
   if (m->spills > 0) printf(" (%s)", size_text(m->spilled_bytes));
-  printf("\n  time    %s (partition %s, route %s, encode %s, write %s)\n", time_text(elapsed), time_text(m->partition_ns),
-         time_text(m->route_ns), time_text(m->encode_ns), time_text(m->write_ns));
-  printf("  memory  %s of the writer at most, %s resident\n", size_text(m->peak_memory), size_text(peak_resident()));
+  putchar('\n');
+  print_map_times(m, elapsed, peak_resident(), 8);
 }
 
 static int run(struct job *job) {
