@@ -74,17 +74,6 @@ static void append_message(struct bytes *in, struct csf_buffer *out, bool is_dic
   in->size -= m.body_size;
 }
 
-static void read_stream(const struct csf_buffer *stream, enum colshuf_trust trust) {
-  struct fuzz_memory memory = {.data = stream->data, .size = stream->size};
-  struct colshuf_input input = {.read = fuzz_read, .ctx = &memory};
-  struct colshuf_ipc_reader_options options = {.trust = trust, .limits = fuzz_limits()};
-  struct ArrowArrayStream out = {0};
-  struct colshuf_error err = {0};
-  enum colshuf_status status = colshuf_ipc_reader_open(&input, &options, &out, &err);
-  if (status == COLSHUF_OK) fuzz_drain(&out, trust);
-  else fuzz_check_failure(status, &err);
-}
-
 static void read_block(const struct csf_buffer *stream, enum colshuf_trust trust, bool as_lengths) {
   struct csf_buffer block = test_buffer();
   if (csf_buffer_append_zero(&block, COLSHUF_BLOCK_HEADER_SIZE, NULL) != COLSHUF_OK) abort();
@@ -120,7 +109,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (int i = 0; i < (how >> 2 & 3); i++) append_message(&in, &stream, true);
   append_message(&in, &stream, false);
   test_end_append(&stream);
-  read_stream(&stream, fuzz_trust(how));
+  struct fuzz_memory memory = {.data = stream.data, .size = stream.size};
+  struct colshuf_input input = {.read = fuzz_read, .ctx = &memory};
+  fuzz_read_ipc(&input, fuzz_trust(how));
   read_block(&stream, fuzz_trust(how), (how & 16) != 0);
   csf_buffer_clear(&stream);
   return 0;

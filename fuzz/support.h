@@ -106,4 +106,14 @@ static inline int64_t fuzz_size(void *ctx) {
   return (int64_t)((struct fuzz_memory *)ctx)->size;
 }
 
+/* Opens an Arrow IPC stream, or a file where the input can seek, and reads it to its end or first failure. */
+static inline void fuzz_read_ipc(const struct colshuf_input *input, enum colshuf_trust trust) {
+  struct colshuf_ipc_reader_options options = {.trust = trust, .limits = fuzz_limits()};
+  struct ArrowArrayStream stream = {0};
+  struct colshuf_error err = {0};
+  enum colshuf_status status = colshuf_ipc_reader_open(input, &options, &stream, &err);
+  if (status == COLSHUF_OK) fuzz_drain(&stream, trust);
+  else fuzz_check_failure(status, &err);
+}
+
 #endif

@@ -120,24 +120,42 @@ def print_goals(results):
     print(f"\n{met} of {total} met")
 
 
-def document(results):
-    lines = ["# Blocks", "", "Made by `make bench`; nanoseconds a block, one thread, pinned; medians of nine samples in each round.", ""]
-    lines += [", ".join(f"{name} {value}" for name, value in results.machine.items() if name not in ("program", "build")), "",
-              "![decode times](performance-blocks.svg)", ""]
-    by_goal = collections.defaultdict(list)
-    for row in goals(results):
-        by_goal[row[0]].append(row[1:])
-    lines += ["## The goals", "", "| goal | met | median ratio | worst cell | bound |", "|---|---|---|---|---|"]
-    for goal, rows in by_goal.items():
+def machine_line(machine):
+    return ", ".join(f"{name} {value}" for name, value in machine.items() if name not in ("program", "build"))
+
+
+def grouped(rows):
+    """{goal: [(cell, ours, other, ratio, bound, met)]}, in order."""
+    groups = collections.defaultdict(list)
+    for goal, *row in rows:
+        groups[goal].append(row)
+    return groups
+
+
+def summary_lines(groups):
+    lines = ["| goal | met | median ratio | worst cell | bound |", "|---|---|---|---|---|"]
+    for goal, rows in groups.items():
         worst = (min if rows[0][4].startswith("≥") else max)(rows, key=lambda row: row[3])
         lines.append(f"| {goal} | {sum(row[5] for row in rows)} of {len(rows)} | {statistics.median(row[3] for row in rows):.2f} "
                      f"| {worst[0]}: {worst[3]:.2f} | {rows[0][4]} |")
-    lines += ["", *parts(results)]
-    for goal, rows in by_goal.items():
+    return [*lines, ""]
+
+
+def cell_lines(groups):
+    lines = []
+    for goal, rows in groups.items():
         lines += [f"## {goal}", "", "| cell | colshuf | other | ratio | goal | |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell} | {ours:,.0f} | {other:,.0f} | {ratio:.2f} | {bound} | {'met' if good else '**not met**'} |"
                   for cell, ours, other, ratio, bound, good in rows]
         lines.append("")
+    return lines
+
+
+def document(results):
+    groups = grouped(goals(results))
+    lines = ["# Blocks", "", "Made by `make bench`; nanoseconds a block, one thread, pinned; medians of nine samples in each round.", "",
+             machine_line(results.machine), "", "![decode times](performance-blocks.svg)", "", "## The goals", "", *summary_lines(groups),
+             *parts(results), *cell_lines(groups)]
     with open("docs/performance-blocks.md", "w") as file:
         file.write("\n".join(lines))
     plot(results)

@@ -8,6 +8,8 @@ import json
 import statistics
 import sys
 
+from bench_report import cell_lines, grouped, machine_line, summary_lines
+
 
 def read(path):
     rounds, machine, files = collections.defaultdict(list), {}, {}
@@ -47,29 +49,20 @@ def goals(ns):
 
 
 def document(ns, machine, files):
-    by_goal = collections.defaultdict(list)
-    for row in goals(ns):
-        by_goal[row[0]].append(row[1:])
+    groups = grouped(goals(ns))
+    summary = summary_lines(groups)
     lines = ["# The reduce side", "", "Made by `make bench-read`; nanoseconds a block, medians of samples that take turns. One partition of up to 2,000 map outputs, a block each",
              "(fewer where the blocks are large), is read as one stream of batches of at least 8192 rows. The peer, `bench/peer`, decodes block by block as Comet does and",
-             "concatenates at 8192 rows; it reads from memory. The raw codec, which both need, bounds what can be won.", "",
-             ", ".join(f"{name} {value}" for name, value in machine.items() if name not in ("program", "build")), "",
-             "| goal | met | median ratio | worst cell | bound |", "|---|---|---|---|---|"]
-    for goal, rows in by_goal.items():
-        worst = (min if rows[0][4].startswith("≥") else max)(rows, key=lambda row: row[3])
-        lines.append(f"| {goal} | {sum(row[5] for row in rows)} of {len(rows)} | {statistics.median(row[3] for row in rows):.2f} | {worst[0]}: {worst[3]:.2f} | {rows[0][4]} |")
-    lines += ["", "| cell | files | from files | from memory | two columns | raw codec | peer |", "|---|---|---|---|---|---|---|"]
+             "concatenates at 8192 rows; it reads from memory. The raw codec, which both need, bounds what can be won.", "", machine_line(machine), "", *summary,
+             "| cell | files | from files | from memory | two columns | raw codec | peer |", "|---|---|---|---|---|---|---|"]
     for cell in sorted({key[3] for key in ns if key[1] == "memory"}):
         values = [ns.get(key + (cell,)) for key in (("colshuf", "read", "validated"), ("colshuf", "memory", "validated"), ("colshuf", "two columns", "validated"),
                                                     ("colshuf", "raw", ""), ("peer", "reduce", ""))]
         lines.append(f"| {cell} | {files[cell]} | " + " | ".join(f"{value:,.0f}" if value else "" for value in values) + " |")
-    for goal, rows in by_goal.items():
-        lines += ["", f"## {goal}", "", "| cell | colshuf | other | ratio | goal | |", "|---|---|---|---|---|---|"]
-        lines += [f"| {cell} | {ours:,.0f} | {other:,.0f} | {ratio:.2f} | {bound} | {'met' if good else '**not met**'} |"
-                  for cell, ours, other, ratio, bound, good in rows]
+    lines += ["", *cell_lines(groups)]
     with open("docs/performance-reduce.md", "w") as file:
-        file.write("\n".join(lines) + "\n")
-    print("\n".join(line for line in lines if line.startswith("| ") and " of " in line))
+        file.write("\n".join(lines))
+    print("\n".join(summary))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+from bench_report import machine_line
+
 MIB = 1 << 20
 LIMIT_SLACK_MIB = 16
 # lineitem at scale 1, MiB: what goal 3 allows.
@@ -128,7 +130,7 @@ def document(results):
              "Made by `make bench-write`: TPC-H lineitem at scale 1, hashed by `l_orderkey`, one thread on one pinned core where nothing else is said. Seconds are "
              "those inside the writer, the least of some runs; partition, route, encode and write are its parts. The raw codec compresses the very column bytes "
              "of the same blocks in the same run and does nothing else.", "",
-             ", ".join(f"{name} {value}" for name, value in results.machine.items() if name not in ("program", "build")), "",
+             machine_line(results.machine), "",
              "## The goals", "", *table(("goal", "found", "bound", ""), [(goal, found, bound, "met" if met else "**not met**") for goal, found, bound, met in goals(results)]),
              "## Codecs, limits, threads", "", *time_table(others), "## Partitions", "", *time_table(by_partitions)]
     if results.peers:

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/decoding.h"
 
+#include <dirent.h>
+
 #include <stdlib.h>
 
 #include "block/block_format.h"
@@ -69,14 +71,12 @@ void test_check_decodes(int line, struct colshuf_block_decoder *decoder, const s
   csf_buffer_clear(&text);
 }
 
-struct csf_buffer test_encoded_block(const char *schema_text, int64_t rows, enum colshuf_codec codec, uint64_t seed) {
+struct csf_buffer test_random_block(struct test_random *random, const struct csf_schema *schema, int64_t rows, enum colshuf_codec codec) {
   struct colshuf_error err;
-  struct test_random random = {seed};
-  struct csf_schema *schema = test_schema(schema_text);
   struct ArrowSchema exported;
   REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &exported, &err));
   struct ArrowArray batch;
-  test_random_array(&random, &schema->root, &(struct test_array_options){.rows = rows, .null_percent = 10}, &batch);
+  test_random_array(random, &schema->root, &(struct test_array_options){.rows = rows, .null_percent = 10}, &batch);
   struct colshuf_block_encoder_options options = {.allocator = test_heap, .codec = codec, .compat = COLSHUF_COMPAT_ARROW};
   struct colshuf_block_encoder *encoder;
   REQUIRE_OK(colshuf_block_encoder_new(&exported, &options, &encoder, &err));
@@ -88,6 +88,31 @@ struct csf_buffer test_encoded_block(const char *schema_text, int64_t rows, enum
   colshuf_block_encoder_free(encoder);
   exported.release(&exported);
   batch.release(&batch);
+  return block;
+}
+
+struct csf_buffer test_encoded_block(const char *schema_text, int64_t rows, enum colshuf_codec codec, uint64_t seed) {
+  struct test_random random = {seed};
+  struct csf_schema *schema = test_schema(schema_text);
+  struct csf_buffer block = test_random_block(&random, schema, rows, codec);
   csf_schema_release(schema);
   return block;
+}
+
+int test_each_file(const char *folder, void (*visit)(void *ctx, const char *name, const struct csf_buffer *bytes), void *ctx) {
+  const char *path = test_data(folder);
+  DIR *directory = opendir(path);
+  REQUIRE(directory != NULL);
+  int n = 0;
+  for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+    if (entry->d_name[0] == '.') continue;
+    char name[1024];
+    snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+    struct csf_buffer bytes = test_read_file(name);
+    visit(ctx, entry->d_name, &bytes);
+    csf_buffer_clear(&bytes);
+    n++;
+  }
+  closedir(directory);
+  return n;
 }

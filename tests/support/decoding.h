@@ -4,6 +4,7 @@
 #define CSF_TEST_DECODING_H
 
 #include "colshuf/block.h"
+#include "support/random.h"
 #include "support/types.h"
 #include "support/value.h"
 
@@ -14,7 +15,8 @@ struct csf_buffer test_block_of(enum colshuf_codec kind, uint64_t n_columns, con
 struct csf_buffer test_golden_block(enum colshuf_codec kind);
 #define TEST_T1_ROWS "{1, 'a'} {2, null} {3, 'ccc'}"
 
-/* A block of random rows, by our own encoder. */
+/* A block of random rows, by our own encoder; and of a schema in words. */
+struct csf_buffer test_random_block(struct test_random *random, const struct csf_schema *schema, int64_t rows, enum colshuf_codec codec);
 struct csf_buffer test_encoded_block(const char *schema_text, int64_t rows, enum colshuf_codec codec, uint64_t seed);
 
 struct colshuf_block_decoder *test_decoder(enum colshuf_trust trust);
@@ -24,5 +26,8 @@ enum colshuf_status test_decode_text(struct colshuf_block_decoder *decoder, cons
                                      size_t *consumed, struct colshuf_error *err);
 /* The same, checked: the block is decoded as a whole and gives the wanted text. */
 void test_check_decodes(int line, struct colshuf_block_decoder *decoder, const struct csf_buffer *block, const char *wanted);
+
+/* Calls visit for each file in a folder of reference data (skips the test where that is not there); returns how many. */
+int test_each_file(const char *folder, void (*visit)(void *ctx, const char *name, const struct csf_buffer *bytes), void *ctx);
 
 #endif

@@ -1,44 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the levels of trust have in common, and what each leaves out. */
-#include <dirent.h>
 #include <stdlib.h>
 
-#include "colshuf/block.h"
+#include "support/decoding.h"
 #include "support/messages.h"
-#include "support/random.h"
-#include "support/types.h"
-#include "support/value.h"
 
 enum { N_LEVELS = COLSHUF_TRUSTED_VERIFIED + 1 };
 
-static struct colshuf_block_decoder *new_decoder(int trust) {
-  struct colshuf_error err;
-  struct colshuf_block_decoder *decoder;
-  struct colshuf_block_decoder_options options = {.allocator = test_heap, .trust = (enum colshuf_trust)trust};
-  REQUIRE_OK(colshuf_block_decoder_new(&options, &decoder, &err));
-  return decoder;
-}
-
-/* A batch of a random schema, as a block. */
-static struct csf_buffer random_block(struct test_random *random, enum colshuf_codec codec) {
-  struct colshuf_error err;
+/* A block of a random schema. */
+static struct csf_buffer some_block(struct test_random *random, enum colshuf_codec codec) {
   struct csf_schema *schema = test_random_schema(random, &(struct test_schema_options){0});
-  struct ArrowSchema exported;
-  struct ArrowArray batch;
-  REQUIRE_OK(csf_field_export(&schema->root, &test_heap, &exported, &err));
-  int64_t rows = (int64_t)test_random_below(random, 40) + 1;
-  test_random_array(random, &schema->root, &(struct test_array_options){.rows = rows, .null_percent = 20}, &batch);
-  struct colshuf_block_encoder_options options = {.allocator = test_heap, .codec = codec, .compat = COLSHUF_COMPAT_ARROW};
-  struct colshuf_block_encoder *encoder;
-  REQUIRE_OK(colshuf_block_encoder_new(&exported, &options, &encoder, &err));
-  const uint8_t *bytes;
-  size_t size;
-  REQUIRE_OK(colshuf_block_encoder_encode(encoder, &batch, 0, rows, &bytes, &size, &err));
-  struct csf_buffer block = test_buffer();
-  test_append(&block, bytes, size);
-  colshuf_block_encoder_free(encoder);
-  exported.release(&exported);
-  batch.release(&batch);
+  struct csf_buffer block = test_random_block(random, schema, (int64_t)test_random_below(random, 40) + 1, codec);
   csf_schema_release(schema);
   return block;
 }
@@ -75,9 +47,9 @@ static void rows_of(const struct outcome *o, struct csf_buffer *text) {
 static void good_blocks_give_the_same_rows_at_every_level(void) {
   struct test_random random = {41};
   struct colshuf_block_decoder *decoders[N_LEVELS];
-  for (int trust = 0; trust < N_LEVELS; trust++) decoders[trust] = new_decoder(trust);
+  for (int trust = 0; trust < N_LEVELS; trust++) decoders[trust] = test_decoder((enum colshuf_trust)trust);
   for (int round = 0; round < 400; round++) {
-    struct csf_buffer block = random_block(&random, (enum colshuf_codec)(round % 4)), wanted = test_buffer();
+    struct csf_buffer block = some_block(&random, (enum colshuf_codec)(round % 4)), wanted = test_buffer();
     for (int trust = 0; trust < N_LEVELS; trust++) {
       struct outcome o = decode(decoders[trust], block.data, block.size);
       struct csf_buffer text = test_buffer();
@@ -99,7 +71,7 @@ static void good_blocks_give_the_same_rows_at_every_level(void) {
 static void check_levels(struct colshuf_block_decoder *warm[N_LEVELS], const uint8_t *data, size_t size, const char *name) {
   bool accepted = false;
   for (int trust = 0; trust < N_LEVELS; trust++) {
-    struct colshuf_block_decoder *fresh = new_decoder(trust);
+    struct colshuf_block_decoder *fresh = test_decoder((enum colshuf_trust)trust);
     struct outcome a = decode(warm[trust], data, size), b = decode(fresh, data, size);
     if (a.status != b.status || a.consumed != b.consumed || strcmp(a.err.message, b.err.message) != 0) {
       test_fail(__FILE__, __LINE__, "%s, level %d: warm \"%s\", fresh \"%s\"", name, trust, a.err.message, b.err.message);
@@ -118,9 +90,9 @@ static void check_levels(struct colshuf_block_decoder *warm[N_LEVELS], const uin
 static void damaged_blocks_are_judged_by_structure_at_every_level(void) {
   struct test_random random = {43};
   struct colshuf_block_decoder *warm[N_LEVELS];
-  for (int trust = 0; trust < N_LEVELS; trust++) warm[trust] = new_decoder(trust);
+  for (int trust = 0; trust < N_LEVELS; trust++) warm[trust] = test_decoder((enum colshuf_trust)trust);
   for (int round = 0; round < test_cases(200); round++) {
-    struct csf_buffer block = random_block(&random, (enum colshuf_codec)(round % 4));
+    struct csf_buffer block = some_block(&random, (enum colshuf_codec)(round % 4));
     uint8_t *exact = malloc(block.size); /* so that a sanitizer sees one byte too many */
     memcpy(exact, block.data, block.size);
     for (int i = 0; i < 60; i++) {
@@ -136,30 +108,17 @@ static void damaged_blocks_are_judged_by_structure_at_every_level(void) {
   for (int trust = 0; trust < N_LEVELS; trust++) colshuf_block_decoder_free(warm[trust]);
 }
 
-static void check_folder(const char *folder, struct colshuf_block_decoder *warm[N_LEVELS]) {
-  const char *path = test_data(folder);
-  DIR *directory = opendir(path);
-  REQUIRE(directory != NULL);
-  int n = 0;
-  for (struct dirent *entry; (entry = readdir(directory)) != NULL; n++) {
-    if (entry->d_name[0] == '.') continue;
-    char name[1024];
-    snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-    struct csf_buffer bytes = test_read_file(name);
-    if (bytes.size > 0) check_levels(warm, bytes.data, bytes.size, entry->d_name);
-    csf_buffer_clear(&bytes);
-  }
-  closedir(directory);
-  CHECK(n > 40);
+static void check_file(void *warm, const char *name, const struct csf_buffer *bytes) {
+  if (bytes->size > 0) check_levels(warm, bytes->data, bytes->size, name);
 }
 
 static void comets_odd_blocks_are_judged_alike_warm_and_fresh_at_every_level(void) {
   test_data("comet/guards");
   struct colshuf_block_decoder *warm[N_LEVELS];
-  for (int trust = 0; trust < N_LEVELS; trust++) warm[trust] = new_decoder(trust);
+  for (int trust = 0; trust < N_LEVELS; trust++) warm[trust] = test_decoder((enum colshuf_trust)trust);
   for (int round = 0; round < 2; round++) {
-    check_folder("comet/guards", warm);
-    check_folder("comet/probes", warm);
+    CHECK(test_each_file("comet/guards", check_file, warm) > 40);
+    CHECK(test_each_file("comet/probes", check_file, warm) > 40);
   }
   for (int trust = 0; trust < N_LEVELS; trust++) colshuf_block_decoder_free(warm[trust]);
 }
@@ -204,7 +163,7 @@ static void check_offset(int line, size_t which, int32_t value, int from) {
   struct csf_buffer block = text_block(&offsets);
   memcpy(block.data + offsets + 4 * which, &value, sizeof value);
   for (int trust = 0; trust < N_LEVELS; trust++) {
-    struct colshuf_block_decoder *decoder = new_decoder(trust);
+    struct colshuf_block_decoder *decoder = test_decoder((enum colshuf_trust)trust);
     struct outcome o = decode(decoder, block.data, block.size);
     if ((o.status == COLSHUF_OK) != (trust >= from)) test_fail(__FILE__, line, "level %d: %s", trust, o.err.message);
     outcome_clear(&o);
@@ -227,7 +186,7 @@ static void an_unknown_level_is_no_trust(void) {
   size_t offsets;
   struct csf_buffer block = text_block(&offsets);
   block.data[offsets + 4] = 7;
-  struct colshuf_block_decoder *decoder = new_decoder(77);
+  struct colshuf_block_decoder *decoder = test_decoder((enum colshuf_trust)77);
   struct outcome o = decode(decoder, block.data, block.size);
   CHECK_INT(o.status, COLSHUF_CORRUPT);
   outcome_clear(&o);
