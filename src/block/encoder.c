@@ -48,7 +48,7 @@ struct colshuf_block_encoder {
 enum { BLOCKS_BETWEEN_TRIALS = 64 };
 
 /* A buffer of so many bytes is worth tables of its own in a codec that makes tables; what lies between two such, a quarter of it. */
-enum { LARGE_BUFFER = 16384, LARGE_REST = LARGE_BUFFER / 4 };
+enum { LARGE_BUFFER = 12288, LARGE_REST = LARGE_BUFFER / 4 };
 
 /* --- opening --- */
 
@@ -146,6 +146,7 @@ static enum colshuf_status open_encoder(struct colshuf_block_encoder *e, const s
   bool arrow_rs = e->options.layout == COLSHUF_LAYOUT_ARROW_RS;
   e->writer.always_validity = arrow_rs;
   e->writer.alignment = arrow_rs || e->options.codec == COLSHUF_NONE ? 64 : 8;
+  e->writer.lead = e->options.codec == COLSHUF_ZSTD && !arrow_rs;
   e->writer.max_body_size = CSF_BLOCK_MAX_LENGTH;
   CSF_TRY(plan_columns(e, err));
   CSF_TRY(make_wire_schema(e, err));

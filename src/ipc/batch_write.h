@@ -26,6 +26,7 @@ struct csf_batch_writer {
   bool offsets_as_lengths;   /* formats.md A.11 */
   int compress;              /* body compression: 0, 1 LZ4 frame, 2 zstd; needs codec */
   struct csf_codec *codec;   /* borrowed */
+  bool lead;                 /* a few bytes before the first buffer of a batch: see csf_batch_write */
   uint64_t max_body_size;    /* more is LIMIT, found before memory is asked for; 0 = no limit */
 
   /* The plan of the message at hand. */
@@ -40,6 +41,8 @@ struct csf_batch_writer {
   struct csf_metadata_template templates[2]; /* batches, dictionaries */
 };
 
+enum { CSF_LEAD_MIN_ROWS = 256 };
+
 /* Zeroes the writer: alignment 8, nothing else on. */
 void csf_batch_writer_init(struct csf_batch_writer *writer, const struct colshuf_allocator *allocator);
 void csf_batch_writer_clear(struct csf_batch_writer *writer);
@@ -48,6 +51,10 @@ void csf_batch_writer_clear(struct csf_batch_writer *writer);
  * Appends one RecordBatch message of rows [start, start + length) of batch (a struct array of root; counted from its offset)
  * to *out: offsets re-based to 0, bits to bit 0, children and bytes cut to what is used (B.7). batch must be valid; offsets
  * that cannot be followed are refused all the same.
+ *
+ * With lead, bodies of CSF_LEAD_MIN_ROWS rows and more begin with 16 bytes that belong to no buffer. The metadata before them is a
+ * table of 16-byte entries, and a codec that tries the last distances first (zstd) comes from it with 16: in the small numbers that often
+ * follow, nearly as many bytes repeat at 16 as at 8, and so it stays there. The lead makes it look anew.
  * Errors: LIMIT, NO_MEMORY, INVALID_ARGUMENT. *out then holds what it held before.
  */
 enum colshuf_status csf_batch_write(struct csf_batch_writer *writer, const struct csf_field *root, const struct ArrowArray *batch,

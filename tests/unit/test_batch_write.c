@@ -114,6 +114,33 @@ static void write_column(struct parsed *parsed, struct csf_field *column, struct
   for (uint32_t i = 0; i < parsed->n_buffers; i++) CHECK_INT(csf_load_i64(parsed->buffers + 16 * i) % 8, 0);
 }
 
+static void a_lead_stands_before_the_buffers_of_large_batches_only(void) {
+  static int32_t values[CSF_LEAD_MIN_ROWS];
+  struct csf_field field = field_of(CSF_INT32), root = nested(CSF_STRUCT, &field, 1);
+  struct made made, batch;
+  struct colshuf_error err;
+  struct csf_batch_writer writer;
+  values[0] = 7;
+  make(&batch, CSF_LEAD_MIN_ROWS, 0, NULL, NULL, NULL);
+  add_child(&batch, make(&made, CSF_LEAD_MIN_ROWS, 0, NULL, values, NULL));
+  csf_batch_writer_init(&writer, &test_heap);
+  for (int lead = 0; lead < 2; lead++) {
+    for (int64_t length = CSF_LEAD_MIN_ROWS - 1; length <= CSF_LEAD_MIN_ROWS; length++) {
+      struct parsed parsed;
+      writer.lead = lead != 0;
+      csf_buffer_init(&parsed.out, &test_heap);
+      REQUIRE_OK(csf_batch_write(&writer, &root, &batch.array, 0, length, &parsed.out, &err));
+      parse(&parsed);
+      CHECK_INT(parsed.n_buffers, 2);
+      CHECK_INT(buffer_data(&parsed, 1) - parsed.body.data, lead && length == CSF_LEAD_MIN_ROWS ? 16 : 0);
+      CHECK_INT(buffer_size(&parsed, 1), 4 * length);
+      CHECK_INT(csf_load_i32(buffer_data(&parsed, 1)), 7);
+      csf_buffer_clear(&parsed.out);
+    }
+  }
+  csf_batch_writer_clear(&writer);
+}
+
 /* What arrow-rs' settings give for a batch and its dictionaries, between a schema message and an end marker. */
 static void check_golden(struct csf_field *columns, int32_t n, struct ArrowArray *batch, const char *hex) {
   struct colshuf_error err;
@@ -608,6 +635,7 @@ static void a_writer_is_used_again_without_allocating(void) {
 }
 
 static const struct test_case tests[] = {
+    TEST(a_lead_stands_before_the_buffers_of_large_batches_only),
     TEST(t1_has_the_bytes_of_arrow_rs),
     TEST(t3_has_the_bytes_of_arrow_rs),
     TEST(t4_has_the_bytes_of_arrow_rs),

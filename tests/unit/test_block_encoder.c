@@ -214,6 +214,37 @@ static void no_rows_make_no_block(void) {
   test_table_clear(&table);
 }
 
+/* One column of longs that rise by 1 to 120 each. */
+static void rising_longs(struct csf_schema *schema, int64_t rows, struct ArrowArray *batch) {
+  struct test_random random = {5};
+  struct test_array_options options = {.rows = rows};
+  test_random_array(&random, &schema->root, &options, batch);
+  int64_t *values = (int64_t *)(uintptr_t)batch->children[0]->buffers[1], last = 0;
+  for (int64_t i = 0; i < rows; i++) values[i] = last += 1 + (int64_t)test_random_below(&random, 120);
+}
+
+/* Where zstd starts from decides what it makes of small numbers: what the compact layout leaves out must not cost more than it is. */
+static void the_compact_layout_is_the_smaller_one_under_zstd_too(void) {
+  size_t sums[2] = {0};
+  for (int i = 0; i < 2; i++) {
+    struct colshuf_block_encoder_options options = {.codec = COLSHUF_ZSTD, .layout = i == 0 ? COLSHUF_LAYOUT_COMPACT : COLSHUF_LAYOUT_ARROW_RS};
+    struct test_encoder setup = test_encoder_new(test_schema("k: int64"), options);
+    for (int64_t rows = 1600; rows <= 2400; rows += 100) {
+      struct ArrowArray batch;
+      const uint8_t *block;
+      size_t size;
+      rising_longs(setup.schema, rows, &batch);
+      REQUIRE_OK(colshuf_block_encoder_encode(setup.encoder, &batch, 0, rows, &block, &size, &err));
+      sums[i] += size;
+      test_check_block(&setup, &batch, 0, rows);
+      batch.release(&batch);
+    }
+    test_encoder_clear(&setup);
+  }
+  printf("  compact %zu bytes, arrow-rs %zu\n", sums[0], sums[1]);
+  CHECK(sums[0] <= sums[1]);
+}
+
 static void rows_without_columns_are_counted(void) {
   for (int codec = 0; codec < 4; codec++) {
     struct test_encoder setup = test_encoder_new(test_schema(""), (struct colshuf_block_encoder_options){.codec = test_codecs[codec]});
@@ -518,6 +549,7 @@ static const struct test_case tests[] = {
     TEST(rows_of_every_type_come_back_in_every_codec),
     TEST(rows_come_back_from_what_comet_reads),
     TEST(no_rows_make_no_block),
+    TEST(the_compact_layout_is_the_smaller_one_under_zstd_too),
     TEST(rows_without_columns_are_counted),
     TEST(columns_without_bytes_have_rows),
     TEST(null_structs_keep_their_children_in_step),
