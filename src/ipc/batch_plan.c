@@ -152,7 +152,7 @@ size_t csf_batch_plan_find(const struct csf_batch_plan *plan, int64_t id) {
 }
 
 static size_t dictionaries_size(size_t n) {
-  return sizeof(struct csf_dictionaries) + n * sizeof(struct csf_dictionary_values *);
+  return sizeof(struct csf_dictionaries) + n * sizeof(struct csf_dictionary);
 }
 
 enum colshuf_status csf_dictionaries_new(const struct csf_batch_plan *plan, const struct colshuf_allocator *wanted,
@@ -174,12 +174,15 @@ void csf_dictionary_values_release(void *ctx) {
   csf_free(&allocator, values, sizeof *values);
 }
 
+void csf_dictionary_clear(struct csf_dictionary *dictionary) {
+  csf_dictionary_values_release(dictionary->values);
+  csf_growth_free(dictionary->growth);
+  *dictionary = (struct csf_dictionary){0};
+}
+
 void csf_dictionaries_reset(struct csf_dictionaries *dictionaries) {
   dictionaries->size = 0;
-  for (size_t i = 0; i < dictionaries->n; i++) {
-    csf_dictionary_values_release(dictionaries->values[i]);
-    dictionaries->values[i] = NULL;
-  }
+  for (size_t i = 0; i < dictionaries->n; i++) csf_dictionary_clear(&dictionaries->items[i]);
 }
 
 void csf_dictionaries_free(struct csf_dictionaries *dictionaries) {

@@ -4,6 +4,7 @@
 #define CSF_IPC_BATCH_PLAN_H
 
 #include "ipc/batch_read.h"
+#include "ipc/dictionary_growth.h"
 
 /* How a column is read: kind CSF_COLUMN_GENERAL, or one of the flat layouts for which there is a quick way. */
 enum csf_column_kind { CSF_COLUMN_GENERAL, CSF_COLUMN_BITS, CSF_COLUMN_FIXED, CSF_COLUMN_OFFSETS32, CSF_COLUMN_OFFSETS64 };
@@ -41,15 +42,34 @@ struct csf_dictionary_values {
   atomic_size_t references;
   struct colshuf_allocator allocator;
   struct ArrowArray array; /* the values */
-  uint64_t size;           /* bytes, as max_dictionary_size counts them */
+};
+
+/* What has come of one id: nothing while both are NULL. */
+struct csf_dictionary {
+  struct csf_dictionary_values *values; /* NULL where growth has taken them over, until a batch asks for them */
+  struct csf_growth *growth;            /* NULL before the first delta */
+  uint64_t size;                        /* bytes, as max_dictionary_size counts them */
+  uint64_t joined_size;                 /* bytes that deltas have copied for which growth does not suit */
 };
 
 struct csf_dictionaries {
   struct colshuf_allocator allocator;
-  uint64_t size;
+  uint64_t size; /* of all */
   size_t n; /* as in the plan, in its order */
-  struct csf_dictionary_values *values[]; /* NULL = not read yet */
+  struct csf_dictionary items[];
 };
+
+static inline bool csf_dictionary_is_known(const struct csf_dictionary *dictionary) {
+  return dictionary->values != NULL || dictionary->growth != NULL;
+}
+
+/* Forgets what has come of it. */
+void csf_dictionary_clear(struct csf_dictionary *dictionary);
+
+/* The values of a dictionary that is known, as they are now; the caller takes a reference of its own. field: theirs. */
+enum colshuf_status csf_dictionary_show(struct csf_dictionary *dictionary, const struct csf_field *field,
+                                        const struct colshuf_allocator *allocator, struct csf_dictionary_values **out,
+                                        struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /* The place of an id among plan->dictionaries, or n_dictionaries. */
 size_t csf_batch_plan_find(const struct csf_batch_plan *plan, int64_t id);

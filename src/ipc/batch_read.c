@@ -207,10 +207,12 @@ static void share_values(const struct ArrowArray *source, struct ArrowArray *tar
 
 static enum colshuf_status attach_dictionary(struct csf_batch_reader *r, const struct csf_field *field, struct ArrowArray *array) {
   size_t place = csf_batch_plan_find(r->plan, field->dictionary_id);
-  struct csf_dictionary_values *values = place < r->plan->n_dictionaries ? r->dictionaries->values[place] : NULL;
-  if (values == NULL) {
+  struct csf_dictionary *dictionary = place < r->plan->n_dictionaries ? &r->dictionaries->items[place] : NULL;
+  if (dictionary == NULL || !csf_dictionary_is_known(dictionary)) {
     return csf_fail(r->err, COLSHUF_CORRUPT, "no dictionary of id %" PRId64 " came before it", field->dictionary_id);
   }
+  struct csf_dictionary_values *values;
+  CSF_TRY(csf_dictionary_show(dictionary, field->dictionary, &r->options->allocator, &values, r->err));
   CSF_TRY(csf_slab_attach(r->body.slab, csf_dictionary_values_release, values, r->err));
   atomic_fetch_add_explicit(&values->references, 1, memory_order_relaxed);
   share_values(&values->array, array->dictionary);
@@ -293,7 +295,7 @@ static enum colshuf_status read_columns(struct csf_batch_reader *r, const struct
 }
 
 void csf_batch_reader_init(struct csf_batch_reader *r, const struct csf_batch_plan *plan, const struct csf_message *message,
-                           const struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
+                           struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
                            int64_t *sizes_at_hand, struct colshuf_error *err) {
   *r = (struct csf_batch_reader){.plan = plan, .dictionaries = dictionaries, .options = options, .is_v4 = message->is_v4,
                                  .sizes = sizes_at_hand, .sizes_capacity = CSF_SIZES_AT_HAND, .err = err};

@@ -10,7 +10,7 @@ enum { CSF_SIZES_AT_HAND = 128 };
 
 struct csf_batch_reader {
   const struct csf_batch_plan *plan;
-  const struct csf_dictionaries *dictionaries;
+  struct csf_dictionaries *dictionaries;
   const struct csf_batch_read_options *options;
   bool is_v4;
   int64_t length;
@@ -31,7 +31,7 @@ static inline enum csf_validate_level csf_validate_level_of(enum colshuf_trust t
 
 /* Prepares *reader for a message: everything but what open_batch finds out. sizes_at_hand has room for CSF_SIZES_AT_HAND. */
 void csf_batch_reader_init(struct csf_batch_reader *reader, const struct csf_batch_plan *plan, const struct csf_message *message,
-                           const struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
+                           struct csf_dictionaries *dictionaries, const struct csf_batch_read_options *options,
                            int64_t *sizes_at_hand, struct colshuf_error *err);
 void csf_batch_reader_clear(struct csf_batch_reader *reader, const int64_t *sizes_at_hand);
 

@@ -6,15 +6,6 @@
 #include "ipc/format_tables.h"
 #include "ipc/limits.h"
 
-/* Values that stood there before are let go. */
-static void put_values(struct csf_dictionaries *dictionaries, size_t place, struct csf_dictionary_values *values) {
-  struct csf_dictionary_values *before = dictionaries->values[place];
-  if (before != NULL) dictionaries->size -= before->size;
-  dictionaries->size += values->size;
-  dictionaries->values[place] = values;
-  csf_dictionary_values_release(before);
-}
-
 static enum colshuf_status check_dictionary_size(const struct csf_batch_read_options *options, uint64_t size, struct colshuf_error *err) {
   uint64_t most = csf_limit_dictionary_size(options->limits);
   if (size <= most) return COLSHUF_OK;
@@ -22,29 +13,104 @@ static enum colshuf_status check_dictionary_size(const struct csf_batch_read_opt
 }
 
 /* Wraps *array, which is moved in, or released on failure. */
-static enum colshuf_status wrap_values(const struct csf_batch_read_options *options, struct ArrowArray *array, uint64_t size,
-                                       struct csf_dictionary_values **out, struct colshuf_error *err) {
-  struct colshuf_allocator allocator = csf_allocator(&options->allocator);
+static enum colshuf_status wrap_values(const struct colshuf_allocator *wanted, struct ArrowArray *array, struct csf_dictionary_values **out,
+                                       struct colshuf_error *err) {
+  struct colshuf_allocator allocator = csf_allocator(wanted);
   struct csf_dictionary_values *values = csf_alloc(&allocator, sizeof *values);
   if (values == NULL) {
     array->release(array);
     return csf_fail_memory(err, sizeof *values);
   }
-  *values = (struct csf_dictionary_values){.allocator = allocator, .array = *array, .size = size};
+  *values = (struct csf_dictionary_values){.allocator = allocator, .array = *array};
   atomic_init(&values->references, 1);
   *out = values;
   return COLSHUF_OK;
 }
 
-/* *delta is released in any case. */
-static enum colshuf_status append_delta(const struct csf_field *field, const struct csf_batch_read_options *options,
-                                        const struct ArrowArray *before, struct ArrowArray *delta, struct ArrowArray *out,
+enum colshuf_status csf_dictionary_show(struct csf_dictionary *dictionary, const struct csf_field *field,
+                                        const struct colshuf_allocator *allocator, struct csf_dictionary_values **out,
                                         struct colshuf_error *err) {
-  const struct ArrowArray *arrays[2] = {before, delta};
-  int64_t starts[2] = {0, 0}, lengths[2] = {before->length, delta->length};
-  enum colshuf_status status = csf_array_concat(field, arrays, starts, lengths, 2, &options->allocator, out, err);
+  if (dictionary->values == NULL) {
+    struct ArrowArray array;
+    CSF_TRY(csf_growth_show(dictionary->growth, field, &array, err));
+    CSF_TRY(wrap_values(allocator, &array, &dictionary->values, err));
+  }
+  *out = dictionary->values;
+  return COLSHUF_OK;
+}
+
+/* The values that are there become the first of those that grow. */
+static enum colshuf_status start_growth(const struct csf_field *field, const struct csf_batch_read_options *options,
+                                        struct csf_dictionary *dictionary, struct colshuf_error *err) {
+  if (dictionary->growth != NULL) return COLSHUF_OK;
+  CSF_TRY(csf_growth_new(field, &options->allocator, &dictionary->growth, err));
+  return csf_growth_append(dictionary->growth, field, &dictionary->values->array, err);
+}
+
+static enum colshuf_status grow(const struct csf_field *field, const struct csf_batch_read_options *options, struct csf_dictionary *dictionary,
+                                const struct ArrowArray *delta, struct colshuf_error *err) {
+  CSF_TRY(start_growth(field, options, dictionary, err));
+  csf_dictionary_values_release(dictionary->values);
+  dictionary->values = NULL;
+  return csf_growth_append(dictionary->growth, field, delta, err);
+}
+
+/* How often the bytes of all dictionaries may be copied by deltas of values that cannot grow in place. */
+enum { MOST_JOINS = 4 };
+
+static enum colshuf_status check_joined(const struct csf_batch_read_options *options, uint64_t size, struct colshuf_error *err) {
+  uint64_t most;
+  if (csf_multiply_overflow(csf_limit_dictionary_size(options->limits), (uint64_t)MOST_JOINS, &most) || size <= most) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_LIMIT,
+                  "its values hold dictionaries of their own, and its deltas have made colshuf join %" PRIu64 " bytes, the limit is %" PRIu64
+                  " (%d times max_dictionary_size)", size, most, (int)MOST_JOINS);
+}
+
+/* Old values and new ones in an array of their own, for values that hold dictionaries: those are joined too. */
+static enum colshuf_status join(const struct csf_field *field, const struct csf_batch_read_options *options, struct csf_dictionary *dictionary,
+                                const struct ArrowArray *delta, uint64_t size, struct colshuf_error *err) {
+  struct ArrowArray whole;
+  struct csf_dictionary_values *values;
+  const struct ArrowArray *arrays[2] = {&dictionary->values->array, delta};
+  int64_t starts[2] = {0, 0}, lengths[2] = {arrays[0]->length, delta->length};
+  if (csf_add_overflow(dictionary->joined_size, dictionary->size + size, &dictionary->joined_size)) dictionary->joined_size = UINT64_MAX;
+  CSF_TRY(check_joined(options, dictionary->joined_size, err));
+  CSF_TRY(csf_array_concat(field, arrays, starts, lengths, 2, &options->allocator, &whole, err));
+  CSF_TRY(wrap_values(&options->allocator, &whole, &values, err));
+  csf_dictionary_values_release(dictionary->values);
+  dictionary->values = values;
+  return COLSHUF_OK;
+}
+
+/* *delta is released in any case. After a failure the dictionary is unknown. */
+static enum colshuf_status add_delta(const struct csf_field *field, const struct csf_batch_read_options *options,
+                                     struct csf_dictionaries *dictionaries, size_t place, struct ArrowArray *delta, uint64_t size,
+                                     struct colshuf_error *err) {
+  struct csf_dictionary *dictionary = &dictionaries->items[place];
+  enum colshuf_status status = csf_growth_suits(field) ? grow(field, options, dictionary, delta, err)
+                                                       : join(field, options, dictionary, delta, size, err);
   delta->release(delta);
+  if (status == COLSHUF_OK) {
+    dictionary->size += size;
+    dictionaries->size += size;
+  } else {
+    dictionaries->size -= dictionary->size;
+    csf_dictionary_clear(dictionary);
+  }
   return status;
+}
+
+/* Values that stood there before are let go. *values is moved in, or released on failure. */
+static enum colshuf_status replace(const struct csf_batch_read_options *options, struct csf_dictionaries *dictionaries, size_t place,
+                                   struct ArrowArray *values, uint64_t size, struct colshuf_error *err) {
+  struct csf_dictionary *dictionary = &dictionaries->items[place];
+  struct csf_dictionary_values *kept;
+  CSF_TRY(wrap_values(&options->allocator, values, &kept, err));
+  dictionaries->size += size - dictionary->size;
+  csf_dictionary_clear(dictionary);
+  dictionary->values = kept;
+  dictionary->size = size;
+  return COLSHUF_OK;
 }
 
 /* The one column of *batch, moved out of it. */
@@ -55,23 +121,6 @@ static struct ArrowArray only_column(struct ArrowArray *batch) {
   return column;
 }
 
-static enum colshuf_status keep_values(const struct csf_dictionary_plan *plan, struct csf_dictionaries *dictionaries, size_t place,
-                                       bool is_delta, const struct csf_batch_read_options *options, struct ArrowArray *batch,
-                                       uint64_t size, struct colshuf_error *err) {
-  struct ArrowArray values = only_column(batch);
-  const struct csf_dictionary_values *before = dictionaries->values[place];
-  if (is_delta) {
-    struct ArrowArray whole;
-    CSF_TRY(append_delta(plan->root.children, options, &before->array, &values, &whole, err));
-    values = whole;
-    size += before->size;
-  }
-  struct csf_dictionary_values *kept;
-  CSF_TRY(wrap_values(options, &values, size, &kept, err));
-  put_values(dictionaries, place, kept);
-  return COLSHUF_OK;
-}
-
 /* Bytes that the values take: those of the body, and what came out of compressed buffers. */
 static uint64_t values_size(const struct csf_batch_reader *r, uint64_t body_size) {
   return body_size + (csf_limit_decompressed_size(r->options->limits) - r->body.max_size);
@@ -80,8 +129,7 @@ static uint64_t values_size(const struct csf_batch_reader *r, uint64_t body_size
 static enum colshuf_status read_dictionary(struct csf_batch_reader *r, struct csf_fb_table data, const struct csf_message *message,
                                            size_t place, bool is_delta, struct csf_dictionaries *dictionaries) {
   const struct csf_dictionary_plan *plan = &r->plan->dictionaries[place];
-  const struct csf_dictionary_values *before = dictionaries->values[place];
-  uint64_t others = dictionaries->size - (before != NULL && !is_delta ? before->size : 0);
+  uint64_t others = dictionaries->size - (is_delta ? 0 : dictionaries->items[place].size);
   CSF_TRY(check_dictionary_size(r->options, others + message->body.size, r->err));
   CSF_TRY(csf_batch_reader_open(r, message, data));
   struct ArrowArray batch;
@@ -92,7 +140,9 @@ static enum colshuf_status read_dictionary(struct csf_batch_reader *r, struct cs
     batch.release(&batch);
     return status;
   }
-  return keep_values(plan, dictionaries, place, is_delta, r->options, &batch, size, r->err);
+  struct ArrowArray values = only_column(&batch);
+  return is_delta ? add_delta(plan->root.children, r->options, dictionaries, place, &values, size, r->err)
+                  : replace(r->options, dictionaries, place, &values, size, r->err);
 }
 
 static bool uses_dictionary(const struct csf_field *field, int64_t id) {
@@ -126,7 +176,7 @@ enum colshuf_status csf_dictionary_read(const struct csf_batch_plan *plan, const
   if (place == plan->n_dictionaries) {
     return csf_fail(err, COLSHUF_CORRUPT, "dictionary of id %" PRId64 ", which the schema does not name", id);
   }
-  if (is_delta && dictionaries->values[place] == NULL) {
+  if (is_delta && !csf_dictionary_is_known(&dictionaries->items[place])) {
     return csf_fail(err, COLSHUF_CORRUPT, "delta for the dictionary of id %" PRId64 ", which has not come yet", id);
   }
   if (options->offsets_as_lengths) return csf_fail(err, COLSHUF_CORRUPT, "offsets stored as lengths in a schema with a dictionary");

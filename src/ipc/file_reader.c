@@ -122,7 +122,7 @@ static enum colshuf_status check_first_or_delta(const struct csf_ipc_reader *r, 
   struct csf_fb_table table = csf_fb_child(csf_fb_root(message->metadata), CSF_MESSAGE_HEADER);
   int64_t id = csf_fb_i64(table, CSF_DICTIONARY_ID, 0);
   size_t place = csf_batch_plan_find(r->plan, id);
-  bool is_known = place < r->plan->n_dictionaries && r->dictionaries->values[place] != NULL;
+  bool is_known = place < r->plan->n_dictionaries && csf_dictionary_is_known(&r->dictionaries->items[place]);
   if (!is_known || csf_fb_u8(table, CSF_DICTIONARY_IS_DELTA, 0) != 0) return COLSHUF_OK;
   return csf_fail(err, COLSHUF_CORRUPT, "a second dictionary of id %" PRId64 ", which in a file may only be a delta", id);
 }

@@ -579,6 +579,14 @@ static void refused_memory_leaves_nothing_behind(void) {
   CHECK(test_oom_sweep(read_again, &t1) > 8);
   CHECK(test_oom_sweep(read_again, &t3) > 8);
   CHECK(test_oom_sweep(read_again, &file) > 8);
+  struct csf_buffer deltas = test_buffer();
+  test_schema_append(&deltas, "a: dictionary<int8, int8>");
+  for (int i = 0; i < 3; i++) {
+    append_bytes(&deltas, true, i > 0, "\x0a\x14");
+    append_bytes(&deltas, false, false, "\x01");
+  }
+  CHECK(test_oom_sweep(read_again, &deltas) > 16);
+  csf_buffer_clear(&deltas);
   csf_buffer_clear(&t1);
   csf_buffer_clear(&t3);
   csf_buffer_clear(&file);
