@@ -15,7 +15,8 @@ static const uint64_t LARGE_BLOCK = (uint64_t)1 << 20;
 struct way {
   const char *name;
   struct colshuf_block_encoder_options options;
-  int64_t rows; /* of a block */
+  bool large;   /* blocks of LARGE_BLOCK, not as they are now */
+  int64_t rows; /* of a block of the partition at hand */
   struct colshuf_block_encoder *encoder;
 };
 
@@ -25,7 +26,7 @@ struct sampling {
   struct way now; /* as the file is packed */
   struct way ways[N_TRIALS];
   struct way *columns; /* one a column: the file's codec */
-  int64_t rows_now, rows_large;
+  int64_t rows_large;
 };
 
 static enum colshuf_codec codec_of(const struct inspection *inspection) {
@@ -36,35 +37,36 @@ static enum colshuf_codec codec_of(const struct inspection *inspection) {
   return (enum colshuf_codec)best;
 }
 
-/* Each trial starts from how the file is packed now and changes one thing; the last changes all. */
+/* Each trial starts from how the file is packed now and changes one thing, or nothing: another writer may
+ * compress better or worse with the same settings. The last changes all. */
 static void choose_ways(struct sampling *sampling) {
   const struct inspection *i = sampling->inspection;
   uint64_t raw_row = i->n_rows == 0 ? 1 : i->raw / i->n_rows + 1;
-  sampling->rows_now = i->n_blocks == 0 ? 1 : (int64_t)(i->n_rows / i->n_blocks) + 1;
   sampling->rows_large = (int64_t)(LARGE_BLOCK / raw_row) + 1;
-  if (sampling->rows_large < sampling->rows_now) sampling->rows_large = sampling->rows_now;
-  struct way now = {.options = {.codec = codec_of(i), .compat = COLSHUF_COMPAT_ARROW}, .rows = sampling->rows_now};
+  struct way now = {.options = {.codec = codec_of(i), .compat = COLSHUF_COMPAT_ARROW}};
   now.options.offsets = 2 * i->lengths_blocks > i->n_blocks ? COLSHUF_OFFSETS_AUTO : COLSHUF_OFFSETS_PLAIN;
   now.options.dictionary = i->kinds.dictionaries > 0 ? COLSHUF_DICTIONARY_AUTO : COLSHUF_DICTIONARY_OFF;
   struct way *ways = sampling->ways;
   for (int t = 0; t < N_TRIALS; t++) ways[t] = now;
   sampling->now = now;
-  ways[0].name = "offsets as lengths";
-  ways[0].options.offsets = COLSHUF_OFFSETS_LENGTHS;
-  ways[0].options.dictionary = COLSHUF_DICTIONARY_OFF;
-  ways[1].name = "dictionaries where they pay";
-  ways[1].options.dictionary = COLSHUF_DICTIONARY_AUTO;
-  ways[2].name = "blocks of 1 MiB before compression";
-  ways[2].rows = sampling->rows_large;
+  ways[0].name = "written anew, nothing changed";
+  ways[1].name = "offsets as lengths";
+  ways[1].options.offsets = COLSHUF_OFFSETS_LENGTHS;
+  ways[1].options.dictionary = COLSHUF_DICTIONARY_OFF;
+  ways[2].name = "dictionaries where they pay";
+  ways[2].options.dictionary = COLSHUF_DICTIONARY_AUTO;
+  ways[3].name = "blocks of 1 MiB before compression";
+  ways[3].large = true;
   bool zstd = now.options.codec == COLSHUF_ZSTD;
-  ways[3].name = zstd ? "zstd, level 3" : "zstd, level 1";
-  ways[3].options.codec = COLSHUF_ZSTD;
-  ways[3].options.level = zstd ? 3 : 1;
-  ways[4] = ways[3];
-  ways[4].name = zstd ? "all of it: level 3, 1 MiB, the best form of each block" : "all of it: zstd, 1 MiB, the best form of each block";
-  ways[4].rows = sampling->rows_large;
-  ways[4].options.offsets = COLSHUF_OFFSETS_AUTO;
-  ways[4].options.dictionary = COLSHUF_DICTIONARY_AUTO;
+  ways[4].name = zstd ? "zstd, level 3" : "zstd, level 1";
+  ways[4].options.codec = COLSHUF_ZSTD;
+  ways[4].options.level = zstd ? 3 : 1;
+  ways[5] = ways[4];
+  ways[5].name =
+      zstd ? "all of it: level 3, 1 MiB, the best form of each block" : "all of it: zstd, 1 MiB, the best form of each block";
+  ways[5].large = true;
+  ways[5].options.offsets = COLSHUF_OFFSETS_AUTO;
+  ways[5].options.dictionary = COLSHUF_DICTIONARY_AUTO;
 }
 
 /* Rows [0, length) of batch in blocks; adds up their sizes. False when the encoder will not. */
@@ -82,7 +84,8 @@ static bool pack(struct way *way, const struct ArrowSchema *schema, const struct
 }
 
 /* A batch of one column, which borrows everything. */
-static void pack_column(struct sampling *sampling, const struct ArrowSchema *schema, const struct ArrowArray *batch, int column) {
+static void pack_column(struct sampling *sampling, const struct ArrowSchema *schema, const struct ArrowArray *batch,
+                        int column) {
   struct ArrowSchema *one_schema[1] = {schema->children[column]};
   struct ArrowArray *one_array[1] = {batch->children[column]};
   struct ArrowSchema root_schema = *schema;
@@ -103,13 +106,24 @@ static void take_batch(struct sampling *sampling, const struct ArrowSchema *sche
   advice->sample_rows += (uint64_t)batch->length;
 }
 
-/* Batches are as large as the largest blocks that are tried. */
+/* As many blocks as the partition has now, or large ones: never smaller than now. What is the same is packed in the same number
+ * of blocks, so that a trial shows nothing but its change. Returns the rows of the largest blocks that are tried. */
+static int64_t choose_rows(struct sampling *sampling, int32_t partition) {
+  const struct partition_figures *figures = &sampling->inspection->partitions[partition];
+  int64_t now = (int64_t)((figures->rows + figures->blocks - 1) / figures->blocks);
+  if (now == 0) now = 1;
+  int64_t large = sampling->rows_large > now ? sampling->rows_large : now;
+  for (int t = 0; t < N_TRIALS; t++) sampling->ways[t].rows = sampling->ways[t].large ? large : now;
+  for (int c = 0; c < sampling->advice->n_columns; c++) sampling->columns[c].rows = now;
+  return large;
+}
+
 static bool read_partition(struct sampling *sampling, int32_t partition) {
   struct colshuf_error err;
   const struct colshuf_source source = {.data_path = sampling->inspection->path,
                                         .first_partition = sampling->inspection->has_index ? partition : 0,
                                         .end_partition = sampling->inspection->has_index ? partition + 1 : 0};
-  const struct colshuf_read_options options = {.target_rows = sampling->rows_large};
+  const struct colshuf_read_options options = {.target_rows = choose_rows(sampling, partition)};
   struct ArrowArrayStream stream;
   struct ArrowSchema schema = {0}; /* stays so where the first block cannot be read */
   struct ArrowArray batch;

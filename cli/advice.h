@@ -5,7 +5,7 @@
 
 #include "inspect.h"
 
-enum { N_TRIALS = 5 };
+enum { N_TRIALS = 6 };
 
 struct trial {
   const char *name;

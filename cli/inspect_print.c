@@ -52,7 +52,7 @@ static void print_kinds(const struct inspection *i) {
   for (int k = 0; k < N_BYTE_KINDS; k++) {
     if (kinds[k].bytes == 0) continue;
     char share[16];
-    snprintf(share, sizeof share, "%.1f%%", percent(kinds[k].bytes, i->raw));
+    snprintf(share, sizeof share, "%.1f%%", percent(kinds[k].bytes, i->raw + kinds[0].bytes)); /* headers are not among the raw bytes */
     table_put(&table, "");
     table_put(&table, kinds[k].name);
     table_put(&table, size_text(kinds[k].bytes));
