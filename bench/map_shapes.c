@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inputs on which writers fall off a cliff: a thousand columns, batches of one row, one string of a GiB, one partition that gets
- * everything. Made here, no file is read. JSON lines on stdout.
+ * everything. Made here, no file is read; each in a process of its own, whose resident memory before the first row is that of the input.
+ * JSON lines on stdout.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench_child.h"
 #include "bench_support.h"
 
 static double now(void) {
@@ -99,38 +101,58 @@ struct shape {
   int nulls;
 };
 
-static void run_shape(const struct shape *shape) {
-  struct colshuf_error err;
-  struct colshuf_map_writer *writer;
+/* What is found out about a shape. */
+struct outcome {
+  double seconds, input_mib, resident_mib;
   struct colshuf_map_metrics metrics;
-  struct colshuf_key key = {.column = 0};
-  struct ArrowSchema schema = make_schema(shape->n_columns);
-  struct ArrowArray batch = make_batch(shape->n_columns, shape->n_rows, shape->text_size, shape->below, shape->nulls);
-  struct colshuf_map_writer_options options = {.output = "/tmp/colshuf-shapes"};
-  options.partitioner = (struct colshuf_partitioner_options){
-      .kind = COLSHUF_PARTITION_HASH, .n_partitions = shape->n_partitions, .keys = &key, .n_keys = 1};
+};
+
+static void write_shape(const struct shape *shape, const struct ArrowArray *batch, struct colshuf_map_writer *writer) {
+  struct colshuf_error err;
   int64_t step = shape->step == 0 ? shape->n_rows : shape->step;
-  double start = now();
-  bench_need(colshuf_map_writer_new(&schema, &options, &writer, &err), &err, "writer");
   for (int i = 0; i < shape->repeats; i++) {
     for (int64_t row = 0; row < shape->n_rows; row += step) {
-      struct ArrowArray part = batch;
+      struct ArrowArray part = *batch;
       part.offset = row;
       part.length = shape->n_rows - row < step ? shape->n_rows - row : step;
       bench_need(colshuf_map_writer_write(writer, &part, &err), &err, shape->name);
     }
   }
   bench_need(colshuf_map_writer_commit(writer, NULL, &err), &err, "commit");
-  double spent = now() - start;
-  colshuf_map_writer_metrics(writer, &metrics);
+}
+
+/* In a child: struct shape -> struct outcome. */
+static void run_shape(const void *ctx, void *result) {
+  const struct shape *shape = ctx;
+  struct outcome *outcome = result;
+  struct colshuf_error err;
+  struct colshuf_map_writer *writer;
+  struct colshuf_key key = {.column = 0};
+  struct ArrowSchema schema = make_schema(shape->n_columns);
+  struct ArrowArray batch = make_batch(shape->n_columns, shape->n_rows, shape->text_size, shape->below, shape->nulls);
+  struct colshuf_map_writer_options options = {.output = "/tmp/colshuf-shapes"};
+  options.partitioner = (struct colshuf_partitioner_options){
+      .kind = COLSHUF_PARTITION_HASH, .n_partitions = shape->n_partitions, .keys = &key, .n_keys = 1};
+  outcome->input_mib = bench_resident_mib();
+  double start = now();
+  bench_need(colshuf_map_writer_new(&schema, &options, &writer, &err), &err, "writer");
+  write_shape(shape, &batch, writer);
+  outcome->seconds = now() - start;
+  colshuf_map_writer_metrics(writer, &outcome->metrics);
+  outcome->resident_mib = bench_peak_mib();
   colshuf_map_writer_free(writer);
-  double values = (double)metrics.rows * shape->n_columns;
+}
+
+static void report_shape(const struct shape *shape, const struct outcome *outcome) {
+  const struct colshuf_map_metrics *metrics = &outcome->metrics;
+  double values = (double)metrics->rows * shape->n_columns;
   printf("{\"program\": \"colshuf\", \"operation\": \"map_shapes\", \"cell\": \"%s\", \"seconds\": %.4f, \"ns_per_row\": %.1f, "
          "\"ns_per_value\": %.2f, \"rows\": %llu, \"blocks\": %llu, \"spills\": %llu, \"raw_mib\": %.1f, \"written_mib\": %.1f, "
-         "\"counted_mib\": %.1f}\n",
-         shape->name, spent, spent * 1e9 / (double)metrics.rows, spent * 1e9 / values, (unsigned long long)metrics.rows,
-         (unsigned long long)metrics.blocks, (unsigned long long)metrics.spills, (double)metrics.raw_bytes / 1048576,
-         (double)metrics.written_bytes / 1048576, (double)metrics.peak_memory / 1048576);
+         "\"counted_mib\": %.1f, \"input_mib\": %.1f, \"resident_mib\": %.1f}\n",
+         shape->name, outcome->seconds, outcome->seconds * 1e9 / (double)metrics->rows, outcome->seconds * 1e9 / values,
+         (unsigned long long)metrics->rows, (unsigned long long)metrics->blocks, (unsigned long long)metrics->spills,
+         (double)metrics->raw_bytes / 1048576, (double)metrics->written_bytes / 1048576, (double)metrics->peak_memory / 1048576,
+         outcome->input_mib, outcome->resident_mib);
   fflush(stdout);
 }
 
@@ -153,7 +175,10 @@ int main(int argc, char **argv) {
       {"one string of 1 GiB", 4, 1, 1 << 30, 1 << 30, 0, 1, 200, 0},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    if (argc < 2 || strstr(shapes[i].name, argv[1]) != NULL) run_shape(&shapes[i]);
+    if (argc > 1 && strstr(shapes[i].name, argv[1]) == NULL) continue;
+    struct outcome outcome = {0};
+    bench_in_child(run_shape, &shapes[i], &outcome, sizeof outcome);
+    report_shape(&shapes[i], &outcome);
   }
   remove_output();
   return 0;

@@ -6,7 +6,8 @@
  *
  * With codec none the raw side is a memcpy, and the same blocks are also written to a file by themselves, outside the time of the memcpy.
  *
- * With nothing but INPUT: codecs, limits and numbers of partitions, one after another. JSON lines on stdout, words on stderr.
+ * Every run is a process of its own, so that its peak of resident memory is its own. With nothing but INPUT: codecs, limits and numbers of
+ * partitions, one after another. JSON lines on stdout, words on stderr.
  *
  *   bench_map_write INPUT [-n PARTITIONS] [-m LIMIT_MIB] [-c none|lz4|zstd|snappy] [-l LEVEL] [-k KEY_COLUMN]
  *                   [-b BLOCK_KIB] [-s SPILL_DIR] [-o OUTPUT] [-t THREADS] [-r REPEATS] [-x (no raw codec)] [-R (round robin)] [-u (processor
@@ -22,6 +23,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "bench_child.h"
 #include "colshuf/colshuf.h"
 
 struct arguments {
@@ -51,26 +53,6 @@ static double now(void) {
   struct timespec time;
   clock_gettime(the_clock, &time);
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-/* Peak resident memory in MiB since the last reset. */
-static double peak_mib(void) {
-  char line[256];
-  double kib = 0;
-  FILE *status = fopen("/proc/self/status", "r");
-  if (status == NULL) return 0;
-  while (fgets(line, sizeof line, status) != NULL) {
-    if (strncmp(line, "VmHWM:", 6) == 0) kib = atof(line + 6);
-  }
-  fclose(status);
-  return kib / 1024;
-}
-
-static void reset_peak(void) {
-  FILE *file = fopen("/proc/self/clear_refs", "w");
-  if (file == NULL) return;
-  fputs("5", file);
-  fclose(file);
 }
 
 static enum colshuf_codec codec_of(const char *name) {
@@ -188,9 +170,13 @@ static int take_block(void *ctx, int32_t partition, const void *bytes, size_t si
   return 0;
 }
 
-static void run_raw(const struct arguments *arguments, const struct colshuf_key *key, struct raw *raw) {
+/* A run of the raw codec, in a child: arguments -> struct raw, of which only the figures are of use. */
+static void run_raw(const void *ctx, void *result) {
+  const struct arguments *arguments = ctx;
+  struct raw *raw = result;
+  struct colshuf_key key = {.column = arguments->key};
   struct colshuf_map_metrics metrics;
-  struct colshuf_map_writer_options options = options_of(arguments, key);
+  struct colshuf_map_writer_options options = options_of(arguments, &key);
   options.sink = (struct colshuf_sink){take_block, raw};
   options.output = NULL;
   options.encoder = (struct colshuf_block_encoder_options){
@@ -255,77 +241,103 @@ static double seconds(uint64_t ns) {
 
 static const double mib = 1048576;
 
+/* What is found out about the writer in one run, and of several the best. */
+struct outcome {
+  double seconds, resident_mib;
+  struct colshuf_map_metrics metrics;
+};
+
+/* A run of the writer, in a child: arguments -> struct outcome. */
+static void run_outcome(const void *ctx, void *result) {
+  const struct arguments *arguments = ctx;
+  struct outcome *outcome = result;
+  struct colshuf_key key = {.column = arguments->key};
+  struct colshuf_map_writer_options options = options_of(arguments, &key);
+  outcome->seconds = run_writer(arguments, &options, &outcome->metrics);
+  outcome->resident_mib = bench_peak_mib();
+  remove_output(arguments->output);
+}
+
 /* For people, on stderr. */
-static void print_run(const struct arguments *arguments, double spent, double peak, const struct colshuf_map_metrics *m) {
+static void print_run(const struct arguments *arguments, const struct outcome *outcome) {
+  const struct colshuf_map_metrics *m = &outcome->metrics;
   fprintf(stderr, "%s n=%d limit=%ld MiB threads=%d: %.3f s = partition %.3f + route %.3f + encode %.3f + write %.3f\n",
-          arguments->codec, arguments->partitions, arguments->limit_mib, arguments->threads, spent, seconds(m->partition_ns),
+          arguments->codec, arguments->partitions, arguments->limit_mib, arguments->threads, outcome->seconds, seconds(m->partition_ns),
           seconds(m->route_ns), seconds(m->encode_ns), seconds(m->write_ns));
   fprintf(stderr, "  %.0f ns a row; %llu rows, %llu blocks, %.1f MiB raw -> %.1f MiB; %llu spills of %.1f MiB; peak %.1f MiB counted, %.1f MiB resident\n",
-          spent * 1e9 / (double)m->rows, (unsigned long long)m->rows, (unsigned long long)m->blocks, (double)m->raw_bytes / mib,
+          outcome->seconds * 1e9 / (double)m->rows, (unsigned long long)m->rows, (unsigned long long)m->blocks, (double)m->raw_bytes / mib,
           (double)m->written_bytes / mib, (unsigned long long)m->spills, (double)m->spilled_bytes / mib,
-          (double)m->peak_memory / mib, peak);
+          (double)m->peak_memory / mib, outcome->resident_mib);
+}
+
+static void print_raw(const struct raw *raw, double spent) {
+  fprintf(stderr, "  raw codec over the same column bytes: %.3f s, %.1f MiB -> %.1f MiB; the writer takes %.2fx\n", raw->seconds,
+          (double)raw->raw_bytes / mib, (double)raw->compressed_bytes / mib, spent / raw->seconds);
+  if (raw->write_seconds > 0) fprintf(stderr, "  writing them: %.3f s\n", raw->write_seconds);
 }
 
 /* For tables, on stdout. raw->seconds 0 = not measured. */
-static void report_run(const struct arguments *arguments, double spent, double peak, const struct colshuf_map_metrics *m,
-                       const struct raw *raw) {
+static void report_run(const struct arguments *arguments, const struct outcome *outcome, const struct raw *raw) {
+  const struct colshuf_map_metrics *m = &outcome->metrics;
   printf("{\"program\": \"colshuf\", \"operation\": \"map_write\", \"cell\": \"%s\", \"partitions\": %d, \"limit_mib\": %ld, "
          "\"threads\": %d, \"seconds\": %.4f, \"partition_s\": %.4f, \"route_s\": %.4f, \"encode_s\": %.4f, \"write_s\": %.4f, "
          "\"ns_per_row\": %.1f, \"rows\": %llu, \"blocks\": %llu, \"raw_mib\": %.1f, \"written_mib\": %.1f, \"spills\": %llu, "
          "\"spilled_mib\": %.1f, \"counted_mib\": %.1f, \"resident_mib\": %.1f",
-         arguments->codec, arguments->partitions, arguments->limit_mib, arguments->threads, spent, seconds(m->partition_ns),
-         seconds(m->route_ns), seconds(m->encode_ns), seconds(m->write_ns), spent * 1e9 / (double)m->rows,
+         arguments->codec, arguments->partitions, arguments->limit_mib, arguments->threads, outcome->seconds, seconds(m->partition_ns),
+         seconds(m->route_ns), seconds(m->encode_ns), seconds(m->write_ns), outcome->seconds * 1e9 / (double)m->rows,
          (unsigned long long)m->rows, (unsigned long long)m->blocks, (double)m->raw_bytes / mib, (double)m->written_bytes / mib,
-         (unsigned long long)m->spills, (double)m->spilled_bytes / mib, (double)m->peak_memory / mib, peak);
-  if (raw->seconds > 0) printf(", \"raw_codec_s\": %.4f, \"ratio\": %.3f", raw->seconds, spent / raw->seconds);
+         (unsigned long long)m->spills, (double)m->spilled_bytes / mib, (double)m->peak_memory / mib, outcome->resident_mib);
+  if (raw->seconds > 0) printf(", \"raw_codec_s\": %.4f, \"ratio\": %.3f", raw->seconds, outcome->seconds / raw->seconds);
   if (raw->write_seconds > 0) printf(", \"raw_write_s\": %.4f", raw->write_seconds);
   printf("}\n");
   fflush(stdout);
 }
 
-/* The least of some runs, and the raw codec right behind them. */
-static void measure(const struct arguments *arguments) {
-  struct colshuf_key key = {.column = arguments->key};
-  struct colshuf_map_metrics best_metrics = {0};
-  double best = 1e9, best_peak = 0;
-  for (int i = 0; i < arguments->repeats; i++) {
-    struct colshuf_map_metrics metrics;
-    struct colshuf_map_writer_options options = options_of(arguments, &key);
-    reset_peak();
-    double spent = run_writer(arguments, &options, &metrics), peak = peak_mib();
-    print_run(arguments, spent, peak, &metrics);
-    remove_output(arguments->output);
-    if (spent < best) best_metrics = metrics;
-    if (spent < best) best = spent;
-    if (peak > best_peak) best_peak = peak;
-  }
-  struct raw raw = {0};
-  if (!arguments->no_raw) {
-    run_raw(arguments, &key, &raw);
-    fprintf(stderr, "  raw codec over the same column bytes: %.3f s, %.1f MiB -> %.1f MiB; the writer takes %.2fx\n", raw.seconds,
-            (double)raw.raw_bytes / mib, (double)raw.compressed_bytes / mib, best / raw.seconds);
-    if (raw.write_seconds > 0) fprintf(stderr, "  writing them: %.3f s\n", raw.write_seconds);
-  }
-  report_run(arguments, best, best_peak, &best_metrics, &raw);
+static void keep_best(struct outcome *best, const struct outcome *run) {
+  double most = run->resident_mib > best->resident_mib ? run->resident_mib : best->resident_mib;
+  if (best->seconds == 0 || run->seconds < best->seconds) *best = *run;
+  best->resident_mib = most;
 }
 
-/* All that docs/performance.md shows: codecs, limits, numbers of partitions. */
+static void keep_best_raw(struct raw *best, const struct raw *run) {
+  struct raw before = *best;
+  *best = *run;
+  if (before.seconds == 0) return;
+  if (before.seconds < run->seconds) best->seconds = before.seconds;
+  if (before.write_seconds < run->write_seconds) best->write_seconds = before.write_seconds;
+}
+
+/* The least time of some runs, the most memory; and the raw codec's least time, in runs that take turns with those. */
+static void measure(const struct arguments *arguments) {
+  struct outcome best = {0};
+  struct raw raw = {0};
+  for (int i = 0; i < arguments->repeats; i++) {
+    struct outcome outcome = {0};
+    bench_in_child(run_outcome, arguments, &outcome, sizeof outcome);
+    print_run(arguments, &outcome);
+    keep_best(&best, &outcome);
+    if (arguments->no_raw) continue;
+    struct raw run = {0};
+    bench_in_child(run_raw, arguments, &run, sizeof run);
+    keep_best_raw(&raw, &run);
+  }
+  if (!arguments->no_raw) print_raw(&raw, best.seconds);
+  report_run(arguments, &best, &raw);
+}
+
+/* All that docs/performance-write.md shows of one thread: every codec at every limit, then numbers of partitions. */
 static void measure_all(struct arguments arguments) {
   static const char *const codecs[] = {"lz4", "zstd", "snappy", "none"};
-  static const long limits[] = {64, 1024};
+  static const long limits[] = {256, 64, 1024};
   static const int partitions[] = {1, 1000, 10000, 100000, 1000000};
-  arguments.repeats = 3;
-  for (int i = 0; i < 4; i++) {
-    arguments.codec = codecs[i];
+  for (int i = 0; i < 12; i++) {
+    arguments.codec = codecs[i % 4];
+    arguments.limit_mib = limits[i / 4];
+    arguments.repeats = arguments.limit_mib == 256 ? 4 : 2;
     measure(&arguments);
   }
   arguments.no_raw = 1;
-  for (int i = 0; i < 4; i++) {
-    arguments.codec = codecs[i % 2];
-    arguments.limit_mib = limits[i / 2];
-    measure(&arguments);
-  }
-  arguments.repeats = 1;
+  arguments.repeats = 2;
   arguments.codec = "lz4";
   arguments.limit_mib = 256;
   for (int i = 0; i < 5; i++) {
