@@ -15,30 +15,13 @@ static bool is_wide(const struct csf_field *field) {
   return field->layout == CSF_LAYOUT_BINARY64;
 }
 
-/* Offsets of 32 bits and a shift, four at a time; they may wrap where the caller then finds too many bytes. */
-static void shift_offsets32(const uint8_t *from, int64_t n, uint32_t shift, uint8_t *to) {
-  typedef uint32_t lanes __attribute__((vector_size(16)));
-  const lanes shifts = {shift, shift, shift, shift};
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    lanes v;
-    memcpy(&v, from + 4 * i, sizeof v);
-    v += shifts;
-    memcpy(to + 4 * i, &v, sizeof v);
-  }
-  for (; i < n; i++) csf_store_u32(to + 4 * i, csf_load_u32(from + 4 * i) + shift);
-}
-
 /* Writes the ends of a range's values, the first of which starts at end; returns where the last one ends. */
 static int64_t range_ends(const struct csf_piece *piece, bool wide, int64_t end, void *ends) {
   const void *offsets = piece->array->buffers[1];
   int64_t first = csf_piece_first(piece);
   int64_t shift = end - csf_offset_at(offsets, first, wide);
-  if (wide) {
-    for (int64_t i = 0; i < piece->length; i++) csf_offset_set(ends, i, true, csf_offset_at(offsets, first + i + 1, true) + shift);
-  } else {
-    shift_offsets32((const uint8_t *)offsets + 4 * (first + 1), piece->length, (uint32_t)shift, ends);
-  }
+  int64_t width = wide ? 8 : 4;
+  csf_offsets_shift(ends, (const uint8_t *)offsets + width * (first + 1), piece->length, shift, wide);
   return csf_offset_at(offsets, first + piece->length, wide) + shift;
 }
 

@@ -47,6 +47,36 @@ static inline __attribute__((always_inline)) void csf_offset_set(void *offsets, 
   else csf_store_i32(bytes + 4 * i, (int32_t)value);
 }
 
+/*
+ * Offsets that begin elsewhere: to[i] = from[i] + distance for n of 4 or 8 bytes, at any address, 16 bytes at a time. They wrap
+ * where the sum does not fit: the end is the caller's to check.
+ */
+static inline __attribute__((always_inline)) void csf_offsets_shift(void *to, const void *from, int64_t n, int64_t distance,
+                                                                    bool wide) {
+  typedef uint32_t lanes32 __attribute__((vector_size(16)));
+  typedef uint64_t lanes64 __attribute__((vector_size(16)));
+  uint8_t *target = (uint8_t *)to;
+  const uint8_t *source = (const uint8_t *)from;
+  int64_t width = wide ? 8 : 4, size = n * width, i = 0;
+  for (; i + 16 <= size; i += 16) {
+    if (wide) {
+      lanes64 v;
+      memcpy(&v, source + i, sizeof v);
+      v += (uint64_t)distance;
+      memcpy(target + i, &v, sizeof v);
+    } else {
+      lanes32 v;
+      memcpy(&v, source + i, sizeof v);
+      v += (uint32_t)distance;
+      memcpy(target + i, &v, sizeof v);
+    }
+  }
+  for (; i < size; i += width) {
+    if (wide) csf_store_u64(target + i, csf_load_u64(source + i) + (uint64_t)distance);
+    else csf_store_u32(target + i, csf_load_u32(source + i) + (uint32_t)distance);
+  }
+}
+
 static inline uint64_t csf_load_be64(const void *place) {
   return __builtin_bswap64(csf_load_u64(place));
 }

@@ -37,8 +37,25 @@ static uint64_t array_bytes(const struct csf_field *field, const struct ArrowArr
   return size;
 }
 
-enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
-                                    bool is_borrowed, struct colshuf_error *err) {
+/* The schema of a block's batch, and which of its columns is the c-th announced. */
+static const struct csf_field *block_root(const struct csf_waiting *waiting, const struct csf_waiting_block *block) {
+  return block->fit == NULL ? &waiting->schema->announced->root : &block->fit->schema->root;
+}
+static int32_t block_column(const struct csf_waiting *waiting, const struct csf_waiting_block *block, int32_t c) {
+  return block->fit == NULL ? c : waiting->schema->columns[c];
+}
+
+void csf_waiting_init(struct csf_waiting *waiting, const struct csf_read_schema *schema, int64_t target_rows,
+                      uint64_t target_bytes) {
+  waiting->schema = schema;
+  waiting->growing = (struct csf_growing){.allocator = waiting->allocator,
+                                          .schema = schema->announced,
+                                          .shape = schema->shape,
+                                          .target_rows = target_rows,
+                                          .target_bytes = target_bytes};
+}
+
+static enum colshuf_status push(struct csf_waiting *waiting, struct csf_waiting_block block, struct colshuf_error *err) {
   const struct colshuf_allocator *allocator = &waiting->schema->allocator;
   if (waiting->n == waiting->capacity) {
     size_t capacity = 2 * waiting->capacity + 16, item = sizeof *waiting->blocks;
@@ -47,16 +64,60 @@ enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArr
     waiting->blocks = blocks;
     waiting->capacity = capacity;
   }
-  waiting->blocks[waiting->n++] = (struct csf_waiting_block){*batch, is_borrowed, fit};
-  waiting->n_rows += batch->length;
-  waiting->n_bytes += array_bytes(&fit->schema->root, batch);
-  batch->release = NULL;
+  waiting->blocks[waiting->n++] = block;
   return COLSHUF_OK;
 }
 
 static void drop(struct csf_waiting *waiting, struct csf_waiting_block *block) {
   if (block->batch.release != NULL) block->batch.release(&block->batch);
   csf_block_fit_release(waiting->schema, block->fit);
+}
+
+static void count(struct csf_waiting *waiting, const struct csf_field *root, const struct ArrowArray *batch) {
+  waiting->n_rows += batch->length;
+  waiting->n_bytes += array_bytes(root, batch);
+}
+
+/* Whether a block can be appended to what grows, or could be if that began with the one block that waits. */
+static bool can_append(const struct csf_waiting *waiting, const struct ArrowArray *batch, const struct csf_block_fit *fit) {
+  if (!fit->is_flat || batch->length >= waiting->growing.target_rows) return false;
+  if (waiting->n == 0) return waiting->growing.n_rows > 0;
+  return waiting->n == 1 && waiting->blocks[0].fit != NULL && waiting->blocks[0].fit->is_flat;
+}
+
+static enum colshuf_status append(struct csf_waiting *waiting, const struct ArrowArray *batch, struct colshuf_error *err) {
+  const int32_t *columns = waiting->schema->columns;
+  if (waiting->n == 1) {
+    CSF_TRY(csf_growing_append(&waiting->growing, &waiting->blocks[0].batch, columns, err));
+    drop(waiting, &waiting->blocks[--waiting->n]);
+  }
+  return csf_growing_append(&waiting->growing, batch, columns, err);
+}
+
+/* What has grown waits as a block of its own: others will be joined with it. */
+static enum colshuf_status stop_growing(struct csf_waiting *waiting, struct colshuf_error *err) {
+  if (waiting->growing.n_rows == 0) return COLSHUF_OK;
+  CSF_TRY(push(waiting, (struct csf_waiting_block){0}, err));
+  csf_growing_take(&waiting->growing, &waiting->blocks[waiting->n - 1].batch);
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
+                                    bool is_borrowed, struct colshuf_error *err) {
+  enum colshuf_status status = COLSHUF_LIMIT;
+  if (can_append(waiting, batch, fit)) status = append(waiting, batch, err);
+  if (status == COLSHUF_OK) {
+    count(waiting, &fit->schema->root, batch);
+    batch->release(batch);
+    csf_block_fit_release(waiting->schema, fit);
+    return COLSHUF_OK;
+  }
+  if (status != COLSHUF_LIMIT) return status;
+  CSF_TRY(stop_growing(waiting, err)); /* what one batch cannot hold is parted when it is handed out */
+  CSF_TRY(push(waiting, (struct csf_waiting_block){*batch, is_borrowed, fit}, err));
+  count(waiting, &fit->schema->root, batch);
+  batch->release = NULL;
+  return COLSHUF_OK;
 }
 
 /* The first n blocks are done with. */
@@ -66,10 +127,7 @@ static void drop_first(struct csf_waiting *waiting, size_t n) {
   memmove(waiting->blocks, waiting->blocks + n, waiting->n * sizeof *waiting->blocks);
   waiting->n_rows = 0;
   waiting->n_bytes = 0;
-  for (size_t i = 0; i < waiting->n; i++) {
-    waiting->n_rows += waiting->blocks[i].batch.length;
-    waiting->n_bytes += array_bytes(&waiting->blocks[i].fit->schema->root, &waiting->blocks[i].batch);
-  }
+  for (size_t i = 0; i < waiting->n; i++) count(waiting, block_root(waiting, &waiting->blocks[i]), &waiting->blocks[i].batch);
 }
 
 void csf_waiting_clear(struct csf_waiting *waiting) {
@@ -77,16 +135,18 @@ void csf_waiting_clear(struct csf_waiting *waiting) {
   if (waiting->schema != NULL) {
     csf_free(&waiting->schema->allocator, waiting->blocks, waiting->capacity * sizeof *waiting->blocks);
   }
+  csf_growing_clear(&waiting->growing);
   waiting->blocks = NULL;
   waiting->n = waiting->capacity = 0;
+  waiting->n_rows = 0;
 }
 
 static enum colshuf_status join_column(struct csf_gather *g, const struct csf_waiting *waiting, size_t n, int32_t c,
                                        struct csf_piece *pieces, struct ArrowArray *out) {
-  int32_t column = waiting->schema->columns[c];
   for (size_t i = 0; i < n; i++) {
     const struct csf_waiting_block *block = &waiting->blocks[i];
-    pieces[i] = (struct csf_piece){.field = &block->fit->schema->root.children[column],
+    int32_t column = block_column(waiting, block, c);
+    pieces[i] = (struct csf_piece){.field = &block_root(waiting, block)->children[column],
                                    .array = block->batch.children[column],
                                    .start = block->batch.offset,
                                    .length = block->batch.length};
@@ -96,7 +156,8 @@ static enum colshuf_status join_column(struct csf_gather *g, const struct csf_wa
 
 /* Whether column c of n blocks needs no copy. */
 static bool moves(const struct csf_waiting *waiting, size_t n, int32_t c) {
-  return n == 1 && !waiting->blocks[0].is_borrowed && waiting->blocks[0].fit->columns[c].direct;
+  const struct csf_waiting_block *first = &waiting->blocks[0];
+  return n == 1 && !first->is_borrowed && (first->fit == NULL || first->fit->columns[c].direct);
 }
 
 /* Columns that must be copied. */
@@ -117,7 +178,7 @@ static enum colshuf_status recheck(const struct csf_waiting *waiting, size_t n, 
   const struct csf_field *root = &waiting->schema->announced->root;
   for (int32_t c = 0; c < root->n_children; c++) {
     bool needed = false;
-    for (size_t i = 0; i < n; i++) needed |= waiting->blocks[i].fit->columns[c].recheck;
+    for (size_t i = 0; i < n; i++) needed |= waiting->blocks[i].fit != NULL && waiting->blocks[i].fit->columns[c].recheck;
     if (needed) CSF_TRY(csf_array_validate(&root->children[c], out->children[c], NULL, CSF_VALIDATE_FULL, err));
   }
   return COLSHUF_OK;
@@ -128,7 +189,7 @@ static void move_columns(struct csf_waiting *waiting, size_t n, struct ArrowArra
   struct csf_waiting_block *block = &waiting->blocks[0];
   for (int32_t c = 0; c < waiting->schema->n_columns; c++) {
     if (!moves(waiting, n, c)) continue;
-    struct ArrowArray *source = block->batch.children[waiting->schema->columns[c]];
+    struct ArrowArray *source = block->batch.children[block_column(waiting, block, c)];
     out->children[c]->release(out->children[c]);
     *out->children[c] = *source;
     source->release = NULL;
@@ -154,12 +215,18 @@ static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct Ar
   return COLSHUF_OK;
 }
 
+static bool goes_whole(const struct csf_waiting_block *block) {
+  const struct csf_block_fit *fit = block->fit;
+  return !block->is_borrowed && (fit == NULL || (fit->whole && !fit->recheck));
+}
+
 enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out, struct colshuf_error *err) {
   size_t n = waiting->n;
-  struct csf_waiting_block *first = &waiting->blocks[0];
-  if (n == 1 && first->fit->whole && !first->fit->recheck && !first->is_borrowed) {
-    *out = first->batch;
-    first->batch.release = NULL;
+  if (n == 0) {
+    csf_growing_take(&waiting->growing, out);
+  } else if (n == 1 && goes_whole(&waiting->blocks[0])) {
+    *out = waiting->blocks[0].batch;
+    waiting->blocks[0].batch.release = NULL;
   } else {
     enum colshuf_status status = join(waiting, n, out, err);
     while (status == COLSHUF_LIMIT && n > 1) status = join(waiting, n /= 2, out, err);

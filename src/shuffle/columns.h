@@ -165,13 +165,4 @@ static inline int64_t csf_rows_at(struct csf_rows rows, int64_t i) {
   return rows.rows == NULL ? rows.base + i : rows.base + rows.rows[i];
 }
 
-/* n offsets moved by one distance. Additions wrap as unsigned: the end is the caller's to check. */
-static inline __attribute__((always_inline)) void csf_move_offsets(uint8_t *to, const uint8_t *from, int64_t n, int64_t distance,
-                                                                   bool wide) {
-  for (int64_t i = 0; i < n; i++) {
-    if (wide) csf_store_u64(to + 8 * i, csf_load_u64(from + 8 * i) + (uint64_t)distance);
-    else csf_store_u32(to + 4 * i, csf_load_u32(from + 4 * i) + (uint32_t)distance);
-  }
-}
-
 #endif

@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) enum colshuf_status add_range(struc
   int64_t end = (int64_t)column->extra.size;
   CSF_TRY(check_end(column, end + size, wide, err));
   CSF_TRY(csf_column_need(column, &column->extra, (size_t)size, err));
-  csf_move_offsets(to, offsets + (rows.base + 1) * (wide ? 8 : 4), rows.n, end - start, wide);
+  csf_offsets_shift(to, offsets + (rows.base + 1) * (wide ? 8 : 4), rows.n, end - start, wide);
   if (size > 0) memcpy(column->extra.data + end, (const uint8_t *)array->buffers[2] + start, (size_t)size);
   column->extra.size += (size_t)size;
   return COLSHUF_OK;

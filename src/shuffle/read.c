@@ -33,13 +33,14 @@ static void free_reader(struct csf_reader *r) {
 }
 
 /* One block is let through whatever the limit is: nothing to hand out would be taken for the end. */
-static bool is_enough(const struct csf_reader *r, int64_t n_rows) {
-  return r->waiting.n > 0 && (r->waiting.n_rows >= n_rows || r->waiting.n_bytes >= r->memory_limit / 4);
+static bool is_enough(const struct csf_reader *r) {
+  const struct csf_waiting *waiting = &r->waiting;
+  return csf_waiting_any(waiting) && (waiting->n_rows >= r->options.target_rows || waiting->n_bytes >= r->memory_limit / 4);
 }
 
 /* Reads until enough waits to be handed out. A failure waits as well, behind the rows that came before it. */
-static void read_blocks(struct csf_reader *r, int64_t n_rows) {
-  while (!r->ended && r->failed == COLSHUF_OK && !is_enough(r, n_rows)) r->failed = csf_reader_read_block(r, &r->common.err);
+static void read_blocks(struct csf_reader *r) {
+  while (!r->ended && r->failed == COLSHUF_OK && !is_enough(r)) r->failed = csf_reader_read_block(r, &r->common.err);
 }
 
 /* Without any block the stream has no columns. */
@@ -66,9 +67,9 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
 
 static enum colshuf_status next_batch(struct csf_reader *r, struct ArrowArray *out) {
   CSF_TRY(know_schema(r));
-  read_blocks(r, r->options.target_rows > 0 ? r->options.target_rows : DEFAULT_ROWS);
+  read_blocks(r);
   *out = (struct ArrowArray){0};
-  if (r->waiting.n == 0) return r->failed;
+  if (!csf_waiting_any(&r->waiting)) return r->failed;
   struct colshuf_error err = {0};
   uint64_t start = csf_now_ns();
   enum colshuf_status status = csf_waiting_emit(&r->waiting, out, &err);
@@ -187,6 +188,7 @@ static struct csf_reader *new_reader(const struct colshuf_read_options *options,
   if (r == NULL) return NULL;
   r->allocator = allocator;
   r->options = *options;
+  if (r->options.target_rows <= 0) r->options.target_rows = DEFAULT_ROWS;
   r->schema.allocator = allocator;
   r->memory_limit = options->memory_limit != 0 ? options->memory_limit : DEFAULT_MEMORY;
   r->metrics = metrics != NULL ? metrics : &r->own_metrics;

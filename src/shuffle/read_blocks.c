@@ -57,7 +57,7 @@ enum colshuf_status csf_reader_set_schema(struct csf_reader *r, struct csf_schem
   struct csf_read_columns wanted = {r->options.columns, r->options.n_columns};
   bool keep = r->options.keep_dictionaries != 0;
   CSF_TRY(csf_read_schema_init(&r->schema, reference, is_expected, keep, &wanted, &r->allocator, err));
-  r->waiting.schema = &r->schema;
+  csf_waiting_init(&r->waiting, &r->schema, r->options.target_rows, r->memory_limit / 4);
   return COLSHUF_OK;
 }
 
@@ -164,8 +164,10 @@ static enum colshuf_status read_one(struct csf_reader *r, struct colshuf_error *
   if (status == COLSHUF_OK && !r->ended) {
     uint64_t start = csf_now_ns();
     csf_job_decode(r->decoder, &job);
+    uint64_t decoded = csf_now_ns();
+    r->metrics->decode_ns += decoded - start;
     status = finish_job(r, &job, err);
-    r->metrics->decode_ns += csf_now_ns() - start;
+    r->metrics->coalesce_ns += csf_now_ns() - decoded;
   }
   csf_job_clear(&job);
   return status;

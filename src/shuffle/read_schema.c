@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "arrow/gather.h"
+#include "shuffle/growing.h"
 
 /* Lets field and everything below it be null, but what the format says never is: entries and keys of maps, run ends. */
 static void widen(struct csf_field *field, bool is_fixed) {
@@ -116,6 +117,7 @@ static void fit_column(const struct csf_read_schema *schema, int32_t c, struct c
       csf_field_equal(found, announced, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) && !comes_before(schema, c);
   column->recheck = is_narrowed(found, announced);
   fit->recheck |= column->recheck;
+  fit->is_flat &= csf_growing_suits(found) && csf_growing_suits(announced) && !column->recheck;
   fit->whole &= column->direct && schema->columns[c] == c;
 }
 
@@ -131,6 +133,7 @@ enum colshuf_status csf_block_fit_new(const struct csf_read_schema *schema, stru
   fit->references = 1;
   fit->schema = csf_schema_retain(found);
   fit->whole = schema->n_columns == found->root.n_children;
+  fit->is_flat = schema->n_columns > 0;
   for (int32_t c = 0; c < schema->n_columns; c++) fit_column(schema, c, fit);
   *out = fit;
   return COLSHUF_OK;

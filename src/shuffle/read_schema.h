@@ -43,6 +43,7 @@ struct csf_block_fit {
   struct csf_schema *schema;
   bool whole;   /* the batch can be handed out as it is */
   bool recheck; /* of any column */
+  bool is_flat; /* the columns wanted can be appended to a growing batch */
   struct csf_column_fit columns[];
 };
 

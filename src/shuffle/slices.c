@@ -140,7 +140,7 @@ static inline __attribute__((always_inline)) int64_t append_offsets(struct csf_c
     }
     int64_t start = csf_offset_at(offsets, 0, wide);
     texts[i] = (struct text){source->extra == NULL ? NULL : source->extra + start, csf_offset_at(offsets, slices[i].n, wide) - start};
-    csf_move_offsets(to, offsets + width, slices[i].n, end - start, wide);
+    csf_offsets_shift(to, offsets + width, slices[i].n, end - start, wide);
     to += slices[i].n * width;
     end += texts[i].size;
   }
