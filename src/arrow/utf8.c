@@ -41,6 +41,14 @@ enum csf_utf8 csf_utf8_check_scalar(const uint8_t *text, size_t size) {
   return CSF_UTF8_WIDE;
 }
 
+void csf_utf8_mark_bad(const uint8_t *text, size_t size, uint64_t *bad) {
+  for (size_t i = 0; (i += ascii_run(text + i, size - i)) < size;) {
+    size_t sequence = sequence_size(text + i, size - i);
+    if (sequence == 0) bad[i / 64] |= UINT64_C(1) << i % 64;
+    i += sequence == 0 ? 1 : sequence;
+  }
+}
+
 typedef enum csf_utf8 check_fn(const uint8_t *text, size_t size);
 
 static check_fn *choose(void) {

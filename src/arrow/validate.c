@@ -297,19 +297,25 @@ static enum colshuf_status check_tree(struct csf_place *at) {
   return check_values(at);
 }
 
-enum colshuf_status csf_array_validate(const struct csf_field *field, const struct ArrowArray *array,
-                                       const struct csf_buffer_sizes *sizes, enum csf_validate_level level,
-                                       struct colshuf_error *err) {
+enum colshuf_status csf_array_validate_with(const struct csf_field *field, const struct ArrowArray *array, const struct csf_buffer_sizes *sizes,
+                                            enum csf_validate_level level, const struct colshuf_allocator *allocator,
+                                            struct colshuf_error *err) {
   bool known = sizes != NULL && sizes->sizes != NULL;
   struct csf_validation validation = {
       .level = level,
       .structural = known ? COLSHUF_CORRUPT : COLSHUF_INVALID_ARGUMENT,
       .sizes = known ? sizes->sizes : NULL,
       .sizes_end = known ? sizes->sizes + sizes->n : NULL,
+      .allocator = allocator,
       .err = err,
   };
   struct csf_place top = {NULL, field, array, NULL, &validation};
   return check_tree(&top);
+}
+
+enum colshuf_status csf_array_validate(const struct csf_field *field, const struct ArrowArray *array, const struct csf_buffer_sizes *sizes,
+                                       enum csf_validate_level level, struct colshuf_error *err) {
+  return csf_array_validate_with(field, array, sizes, level, NULL, err);
 }
 
 enum colshuf_status csf_array_import_check(const struct csf_field *field, const struct ArrowArray *array, struct colshuf_error *err) {

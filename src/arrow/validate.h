@@ -16,6 +16,7 @@ struct csf_validation {
   bool check_release;             /* the structs come from outside */
   const int64_t *sizes;           /* of the buffers still to come; NULL = unknown */
   const int64_t *sizes_end;
+  const struct colshuf_allocator *allocator; /* for scratch; NULL = the C heap */
   struct colshuf_error *err;
 };
 
@@ -48,5 +49,6 @@ static inline bool csf_row_is_null(const struct csf_place *at, int64_t row) {
 /* Checks of one array whose structure is right; its children's structure is right as well. */
 enum colshuf_status csf_validate_memory(const struct csf_place *at) COLSHUF_MUST_USE;
 enum colshuf_status csf_validate_full(const struct csf_place *at) COLSHUF_MUST_USE; /* after csf_validate_memory */
+enum colshuf_status csf_validate_views(const struct csf_place *at) COLSHUF_MUST_USE; /* the part of it for view arrays */
 
 #endif

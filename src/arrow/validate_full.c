@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validation, what no memory access depends on: null counts, nulls where a field forbids them, UTF-8, the spare bytes of views
- * (formats.md B.11). Everything here has passed csf_validate_memory.
+ * Validation, what no memory access depends on: null counts, nulls where a field forbids them, UTF-8 (formats.md B.11). Everything here has
+ * passed csf_validate_memory.
  */
 #include "arrow/utf8.h"
 #include "arrow/validate.h"
@@ -92,73 +92,6 @@ static enum colshuf_status check_texts(const struct csf_place *at, bool wide) {
   return good ? COLSHUF_OK : fail_text(at, offsets, wide, text);
 }
 
-enum { INLINE_VIEW = 12 };
-
-/* The bytes of a view behind an inline value of each length, in its two halves; they must be zero. */
-static const uint64_t spare_low[INLINE_VIEW + 1] = {
-    0xffffffff00000000, 0xffffff0000000000, 0xffff000000000000, 0xff00000000000000, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-static const uint64_t spare_high[INLINE_VIEW + 1] = {
-    UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xffffffffffffff00, 0xffffffffffff0000, 0xffffffffff000000,
-    0xffffffff00000000, 0xffffff0000000000, 0xffff000000000000, 0xff00000000000000, 0};
-
-struct views {
-  const uint8_t *first;
-  const void **data; /* the data buffers */
-  const uint8_t *sizes;
-  int64_t n_data;
-  bool text;    /* UTF-8 is demanded */
-  bool is_ascii; /* of all data buffers it is known already */
-};
-
-static const char *check_inline(const struct views *views, const uint8_t *view, uint32_t length) {
-  uint64_t low = csf_load_u64(view), high = csf_load_u64(view + 8);
-  if (((low & spare_low[length]) | (high & spare_high[length])) != 0) return "spare bytes are not zero";
-  /* The length is ASCII too. */
-  if (!views->text || ((low | high) & 0x8080808080808080u) == 0) return NULL;
-  return csf_utf8_valid(view + 4, length) ? NULL : "is not UTF-8";
-}
-
-static const char *check_far(const struct views *views, const uint8_t *view, uint32_t length) {
-  const uint8_t *data = (const uint8_t *)views->data[csf_load_u32(view + 8)] + csf_load_u32(view + 12);
-  if (csf_load_u32(data) != csf_load_u32(view + 4)) return "prefix is not that of its data";
-  if (!views->text || views->is_ascii) return NULL;
-  return csf_utf8_valid(data, length) ? NULL : "is not UTF-8";
-}
-
-/* One look at the whole of the data buffers is cheaper than one at each text, unless only little of them is used. */
-static bool data_is_ascii(const struct views *views, int64_t n) {
-  int64_t used = 0, size = 0;
-  for (int64_t i = 0; i < views->n_data; i++) size += csf_load_i64(views->sizes + 8 * i) / 4;
-  for (int64_t i = 0; i < n && used < size; i++) {
-    uint32_t length = csf_load_u32(views->first + 16 * i);
-    used += length > INLINE_VIEW ? length : 0;
-  }
-  if (used < size) return false;
-  for (int64_t i = 0; i < views->n_data; i++) {
-    if (csf_utf8_check(views->data[i], (size_t)csf_load_i64(views->sizes + 8 * i)) != CSF_UTF8_ASCII) return false;
-  }
-  return true;
-}
-
-static enum colshuf_status check_views(const struct csf_place *at) {
-  const struct ArrowArray *array = at->array;
-  struct views views = {
-      .first = (const uint8_t *)array->buffers[1] + array->offset * 16,
-      .data = &array->buffers[2],
-      .sizes = array->buffers[array->n_buffers - 1],
-      .n_data = array->n_buffers - 3,
-      .text = at->field->type == CSF_UTF8_VIEW,
-  };
-  views.is_ascii = views.text && data_is_ascii(&views, array->length);
-  const uint8_t *view = views.first;
-  for (int64_t i = 0; i < array->length; i++, view += 16) {
-    uint32_t length = csf_load_u32(view);
-    const char *fault = length <= INLINE_VIEW ? check_inline(&views, view, length) : check_far(&views, view, length);
-    if (fault != NULL) return CSF_FAIL_AT(at, COLSHUF_CORRUPT, "row %" PRId64 ": view of %" PRIu32 " bytes: %s", i, length, fault);
-  }
-  return COLSHUF_OK;
-}
-
 enum colshuf_status csf_validate_full(const struct csf_place *at) {
   if (at->array->length == 0) return COLSHUF_OK;
   CSF_TRY(check_nulls(at));
@@ -168,7 +101,7 @@ enum colshuf_status csf_validate_full(const struct csf_place *at) {
       if (at->field->type != CSF_UTF8 && at->field->type != CSF_LARGE_UTF8) return COLSHUF_OK;
       return check_texts(at, at->field->layout == CSF_LAYOUT_BINARY64);
     case CSF_LAYOUT_VIEW:
-      return check_views(at);
+      return csf_validate_views(at);
     default:
       return COLSHUF_OK;
   }

@@ -228,7 +228,7 @@ static enum colshuf_status read_array(struct csf_batch_reader *r, const struct c
 static enum colshuf_status validate(struct csf_batch_reader *r, const struct csf_field *field, const struct ArrowArray *array) {
   struct csf_buffer_sizes sizes = {r->sizes, (int64_t)r->n_sizes};
   enum csf_validate_level level = csf_validate_level_of(r->options->trust);
-  enum colshuf_status status = csf_array_validate(field, array, &sizes, level, r->err);
+  enum colshuf_status status = csf_array_validate_with(field, array, &sizes, level, &r->options->allocator, r->err);
   if (status != COLSHUF_INVALID_ARGUMENT) return status;
   if (r->err != NULL) r->err->status = COLSHUF_CORRUPT; /* the arrays are made of bytes: theirs is the fault */
   return COLSHUF_CORRUPT;
@@ -305,6 +305,23 @@ void csf_batch_reader_clear(struct csf_batch_reader *r, const int64_t *sizes_at_
   if (r->sizes != sizes_at_hand) csf_free(&r->options->allocator, r->sizes, r->sizes_capacity * sizeof *r->sizes);
 }
 
+/*
+ * Buffers may lie anywhere in the body, on one another too, and what is checked or copied of each would then have no bound but their number. So
+ * together they may be no more than a body may have.
+ */
+static enum colshuf_status check_overlap(struct csf_batch_reader *r, struct csf_fb_vector buffers, uint64_t body_size) {
+  uint64_t most = csf_limit_decompressed_size(r->options->limits), sum = 0;
+  if (CSF_LIKELY(!csf_multiply_overflow(body_size, (uint64_t)buffers.count, &sum) && sum <= most)) return COLSHUF_OK;
+  sum = 0;
+  for (uint32_t i = 0; i < buffers.count && sum <= most; i++) {
+    uint64_t size = csf_load_u64(buffers.data + (size_t)i * CSF_BUFFER_SIZE + 8);
+    if (size <= body_size) sum += size; /* a larger one is refused when it is taken */
+  }
+  if (sum <= most) return COLSHUF_OK;
+  return csf_fail(r->err, COLSHUF_LIMIT, "buffers that overlap: more than %" PRIu64 " bytes together (limits.max_decompressed_size) in a body of %" PRIu64,
+                  most, body_size);
+}
+
 /* The same for every way to the numbers. */
 static enum colshuf_status open_numbers(struct csf_batch_reader *r, int64_t length, struct csf_fb_vector nodes, struct csf_fb_vector buffers,
                                         struct csf_span body) {
@@ -322,6 +339,7 @@ static enum colshuf_status open_numbers(struct csf_batch_reader *r, int64_t leng
   r->body.allocator = r->options->allocator;
   r->body.max_size = csf_limit_decompressed_size(r->options->limits);
   r->body.err = r->err;
+  CSF_TRY(check_overlap(r, buffers, body.size));
   /* Each buffer gives one size. */
   if (buffers.count <= r->sizes_capacity) return COLSHUF_OK;
   r->sizes = csf_alloc(&r->options->allocator, buffers.count * sizeof *r->sizes);

@@ -303,6 +303,56 @@ static void strings_that_are_no_text_are_written_whether_rows_are_spilled_or_not
   test_table_clear(&table);
 }
 
+/* --- buffers that lie on one another --- */
+
+/* n columns that are all the same text of the body, compressed or not (then as it is, behind a -1). */
+static struct csf_buffer columns_of_one_text(int32_t n, int64_t size, bool compressed) {
+  struct csf_buffer stream = test_buffer(), block = test_buffer();
+  char *schema = malloc((size_t)n * 16 + 1), *at = schema;
+  for (int32_t i = 0; i < n; i++) at += sprintf(at, "%sc%d: utf8", i > 0 ? ", " : "", i);
+  test_schema_append(&stream, schema);
+  int64_t(*nodes)[2] = malloc((size_t)n * sizeof *nodes), (*buffers)[2] = malloc((size_t)n * 3 * sizeof *buffers);
+  int64_t head = compressed ? 8 : 0;
+  uint8_t *body = calloc(1, (size_t)size + 32);
+  memset(body, compressed ? 0xff : 0, 8);
+  csf_store_i32(body + head + 4, (int32_t)size);
+  memset(body + 16, compressed ? 0xff : 0, 8);
+  for (int32_t i = 0; i < n; i++) {
+    memcpy(nodes[i], (int64_t[]){1, 0}, 16);
+    memcpy(buffers[3 * i], (int64_t[3][2]){{0, 0}, {0, 8 + head}, {16, size + head}}, 48);
+  }
+  test_message_append(&stream, &(struct test_message){.length = 1, .nodes = (const int64_t(*)[2])nodes, .n_nodes = (size_t)n, .compression = compressed ? 2 : 0,
+                                                      .buffers = (const int64_t(*)[2])buffers, .n_buffers = 3 * (size_t)n, .body = body,
+                                                      .body_size = (size_t)size + 32});
+  test_end_append(&stream);
+  append_block(&block, &stream, (uint64_t)n);
+  csf_buffer_clear(&stream);
+  free(schema);
+  free(nodes);
+  free(buffers);
+  free(body);
+  return block;
+}
+
+static void buffers_on_one_another_are_read_up_to_the_limit_of_a_body(void) {
+  static struct test_reading reading;
+  struct colshuf_read_options options = {.limits = {.max_decompressed_size = 16 << 20}};
+  for (int compressed = 0; compressed < 2; compressed++) {
+    struct csf_buffer two = columns_of_one_text(2, 1 << 20, compressed != 0), many = columns_of_one_text(60, 1 << 20, compressed != 0);
+    uint64_t before = test_heap_bytes();
+    CHECK_INT(read_bytes(&two, options, &reading), COLSHUF_OK);
+    test_heap_reset_peak();
+    struct colshuf_source source = {.bytes = many.data, .size = many.size};
+    test_read_all(&source, 1, &options, &reading);
+    CHECK_INT(reading.status, COLSHUF_LIMIT);
+    CHECK_CONTAINS(reading.message, "buffers that overlap");
+    test_reading_clear(&reading);
+    CHECK(test_heap_peak() - before < 32 << 20);
+    csf_buffer_clear(&two);
+    csf_buffer_clear(&many);
+  }
+}
+
 static const struct test_case tests[] = {
     TEST(dictionaries_that_unpack_to_more_than_the_limit_are_refused_in_little_memory),
     TEST(dictionaries_of_lists_that_share_their_values_are_joined_quickly),
@@ -312,5 +362,6 @@ static const struct test_case tests[] = {
     TEST(sources_that_are_not_there_are_an_error),
     TEST(a_memory_limit_of_a_byte_is_an_error_and_not_the_end),
     TEST(strings_that_are_no_text_are_written_whether_rows_are_spilled_or_not),
+    TEST(buffers_on_one_another_are_read_up_to_the_limit_of_a_body),
 };
 TEST_MAIN(tests)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "support/handmade.h"
 #include "support/value.h"
 
@@ -469,6 +471,94 @@ static void buffers_at_any_address_are_read(void) {
   }
 }
 
+/* --- views that mean the same bytes over and over --- */
+
+/* Views [start, start + length) of one data buffer, each checked by itself and all of them together. */
+static void check_parts(const uint8_t *text, int64_t size, struct test_random *random) {
+  enum { N = 40 };
+  struct csf_field field = field_of(CSF_UTF8_VIEW);
+  struct colshuf_error err;
+  uint8_t views[16 * N];
+  int32_t first_bad = -1;
+  for (int32_t i = 0; i < N; i++) {
+    int32_t length = 13 + (int32_t)test_random_below(random, (uint64_t)size - 12);
+    int32_t start = (int32_t)test_random_below(random, (uint64_t)(size - length) + 1);
+    view_of(views + 16 * i, length, "", 0, start);
+    memcpy(views + 16 * i + 4, text + start, 4);
+    if (first_bad < 0 && !csf_utf8_valid(text + start, (size_t)length)) first_bad = i;
+  }
+  struct ArrowArray array = ARRAY(N, BUFFERS(NULL, views, text, (&size)));
+  enum colshuf_status status = csf_array_validate(&field, &array, NULL, CSF_VALIDATE_FULL, &err);
+  CHECK_INT(status, first_bad < 0 ? COLSHUF_OK : COLSHUF_CORRUPT);
+  if (first_bad < 0 || status == COLSHUF_OK) return;
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, "row %d: ", first_bad);
+  CHECK_CONTAINS(err.message, wanted);
+  CHECK_CONTAINS(err.message, "is not UTF-8");
+}
+
+/* Pieces of text, most of them characters, at times a part of one. */
+static void parts_of_any_data_are_text_or_not_as_if_each_were_looked_at(void) {
+  static const char *const pieces[] = {"abcdefgh", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "x", "\xc3", "\x80", "\xe2\x82", "\xf0\x9f", "\xed\xa0\x80", "\xff"};
+  struct test_random random = {21};
+  for (int round = 0; round < test_cases(4000); round++) {
+    uint64_t kinds = round % 4 == 0 ? 11 : 5, room = 13 + test_random_below(&random, 300), n = 0;
+    uint8_t *text = malloc(room);
+    while (n < room) {
+      const char *piece = pieces[test_random_below(&random, kinds == 11 && test_random_below(&random, 30) > 0 ? 5 : kinds)];
+      for (; *piece != '\0' && n < room; piece++) text[n++] = (uint8_t)*piece;
+    }
+    check_parts(text, (int64_t)room, &random);
+    free(text);
+  }
+}
+
+/* A million views of a mebibyte each would be a tebibyte to look at: minutes. Looked at once, it is nothing. */
+static void a_million_views_of_one_text_cost_one_look(void) {
+  enum { N = 1000000, SIZE = 1 << 20 };
+  struct csf_field field = field_of(CSF_UTF8_VIEW);
+  struct colshuf_error err;
+  uint8_t *text = malloc(SIZE), *views = malloc((size_t)16 * N);
+  int64_t size = SIZE;
+  for (int i = 0; i < SIZE; i += 4) memcpy(text + i, "\xc3\xa9zz", 4);
+  struct ArrowArray array = ARRAY(N, BUFFERS(NULL, views, text, (&size)));
+  for (int broken = 0; broken < 2; broken++) {
+    int32_t half = SIZE / 2;
+    if (broken) text[half - 1] = 0xff; /* between two texts, and part of none */
+    for (int32_t i = 0; i < N; i++) {
+      int32_t length = broken ? half - 4 : SIZE;
+      view_of(views + (size_t)16 * (size_t)i, length, "\xc3\xa9zz", 0, i % 2 == 0 || !broken ? 0 : half);
+    }
+    REQUIRE_OK(csf_array_validate(&field, &array, NULL, CSF_VALIDATE_FULL, &err));
+    csf_store_i32(views + (size_t)16 * (N - 1), broken ? half + 1 : SIZE - 3);
+    csf_store_i32(views + (size_t)16 * (N - 1) + 12, 0);
+    CHECK_STATUS(csf_array_validate(&field, &array, NULL, CSF_VALIDATE_FULL, &err), COLSHUF_CORRUPT);
+    CHECK_CONTAINS(err.message, "row 999999: view of");
+  }
+  free(views);
+  free(text);
+}
+
+struct many_views {
+  struct csf_field field;
+  struct ArrowArray array;
+};
+
+static enum colshuf_status validate_again(void *ctx) {
+  struct colshuf_error err;
+  const struct many_views *many = ctx;
+  return csf_array_validate_with(&many->field, &many->array, NULL, CSF_VALIDATE_FULL, &test_heap, &err);
+}
+
+static void the_index_of_broken_data_can_be_refused_its_memory(void) {
+  static const char text[] = "a text of some length\xff, and another one of that";
+  uint8_t views[32];
+  view_of(views, 21, "a te", 0, 0);
+  view_of(views + 16, 20, ", an", 0, 22);
+  struct many_views many = {field_of(CSF_UTF8_VIEW), ARRAY(2, BUFFERS(NULL, views, text, I64(sizeof text - 1)))};
+  CHECK_INT(test_oom_sweep(validate_again, &many), 2);
+}
+
 static const struct test_case tests[] = {
     TEST(offsets_are_never_negative_never_fall_and_end_within_the_bytes),
     TEST(large_offsets_follow_the_same_rules),
@@ -497,6 +587,9 @@ static const struct test_case tests[] = {
     TEST(a_character_split_over_two_rows_is_refused),
     TEST(text_under_null_slots_is_checked_and_outside_of_the_slice_is_not),
     TEST(view_text_must_be_utf8_near_and_far),
+    TEST(parts_of_any_data_are_text_or_not_as_if_each_were_looked_at),
+    TEST(a_million_views_of_one_text_cost_one_look),
+    TEST(the_index_of_broken_data_can_be_refused_its_memory),
     TEST(values_of_a_dictionary_are_validated_with_it),
     TEST(buffers_at_any_address_are_read),
 };
