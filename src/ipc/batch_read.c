@@ -325,11 +325,7 @@ static enum colshuf_status check_overlap(struct csf_batch_reader *r, struct csf_
 /* The same for every way to the numbers. */
 static enum colshuf_status open_numbers(struct csf_batch_reader *r, int64_t length, struct csf_fb_vector nodes, struct csf_fb_vector buffers,
                                         struct csf_span body) {
-  int64_t max_rows = csf_limit_rows(r->options->limits);
   if (length < 0) return csf_fail(r->err, COLSHUF_CORRUPT, "record batch of %" PRId64 " rows", length);
-  if (length > max_rows) {
-    return csf_fail(r->err, COLSHUF_LIMIT, "record batch of %" PRId64 " rows, the limit is %" PRId64, length, max_rows);
-  }
   r->length = length;
   r->nodes = nodes;
   r->body.entry = buffers.data;
@@ -391,11 +387,22 @@ static enum colshuf_status new_arrays(struct csf_batch_reader *r, const struct c
   return COLSHUF_OK;
 }
 
+/*
+ * Asked last: a number of rows that the columns do not have is damage, and no question of limits. Nothing is allocated by the number alone, and what
+ * there is to be looked at, the body holds.
+ */
+static enum colshuf_status check_row_limit(const struct csf_batch_reader *r) {
+  int64_t most = csf_limit_rows(r->options->limits);
+  if (CSF_LIKELY(r->length <= most)) return COLSHUF_OK;
+  return csf_fail(r->err, COLSHUF_LIMIT, "record batch of %" PRId64 " rows, the limit is %" PRId64, r->length, most);
+}
+
 enum colshuf_status csf_batch_reader_read(struct csf_batch_reader *r, const struct csf_field *root, const struct csf_column_plan *columns,
                                           const struct csf_array_shape *shape, bool copy, struct ArrowArray *out) {
   struct ArrowArray batch;
   CSF_TRY(new_arrays(r, shape, copy, lengths_size(r, root, columns), &batch));
   enum colshuf_status status = read_columns(r, root, columns, &batch);
+  if (status == COLSHUF_OK) status = check_row_limit(r);
   if (status != COLSHUF_OK) {
     batch.release(&batch);
     return status;

@@ -84,8 +84,22 @@ static enum colshuf_status decompress_growing(struct csf_body_reader *r, enum co
   return COLSHUF_OK;
 }
 
+/*
+ * What a byte can stand for at most: in LZ4 a length byte for 255 bytes, in zstd the four bytes of the smallest block for 128 KiB. More than that is
+ * damage, and no question of limits.
+ */
+enum { MOST_OF_LZ4 = 255, MOST_OF_ZSTD = 32768 };
+
+static enum colshuf_status check_ratio(const struct csf_body_reader *r, size_t data_size, size_t size) {
+  size_t most = r->compression == CSF_BODY_LZ4 ? MOST_OF_LZ4 : MOST_OF_ZSTD;
+  if (size / most <= data_size) return COLSHUF_OK;
+  return csf_fail(r->err, COLSHUF_CORRUPT, "compressed buffer %" PRIu32 " announces %zu bytes, far more than its %zu bytes can hold", r->n_taken - 1, size,
+                  data_size);
+}
+
 static enum colshuf_status decompress(struct csf_body_reader *r, struct csf_span data, size_t size, struct csf_span *out) {
   enum colshuf_codec kind = r->compression == CSF_BODY_LZ4 ? COLSHUF_LZ4 : COLSHUF_ZSTD;
+  CSF_TRY(check_ratio(r, data.size, size));
   if (size > r->max_size) {
     return csf_fail(r->err, COLSHUF_LIMIT, "buffer %" PRIu32 " announces %zu bytes, %" PRIu64 " are left of the limit", r->n_taken - 1, size,
                     r->max_size);

@@ -112,6 +112,7 @@ static enum colshuf_status read_block_message(struct csf_ipc_reader *r, const st
     return csf_fail(err, COLSHUF_CORRUPT, "the message has a body of %" PRId64 " bytes, the footer says %" PRIu64, body_size,
                     block->body_size);
   }
+  CSF_TRY(csf_message_check_body(block->body_size, &r->limits, err));
   CSF_TRY(csf_input_take_at(&r->input, block->offset + block->metadata_size, block->body_size, "message body", &r->body, err));
   out->body = (struct csf_span){r->body.data, r->body.size};
   return COLSHUF_OK;

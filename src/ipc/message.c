@@ -50,12 +50,10 @@ static enum colshuf_status check_header(uint8_t code, enum csf_message_kind *kin
   }
 }
 
-static enum colshuf_status check_body_size(int64_t size, const struct colshuf_limits *limits, struct colshuf_error *err) {
-  if (size < 0) return csf_fail(err, COLSHUF_CORRUPT, "body length %" PRId64 " is negative", size);
-  if ((uint64_t)size > limits->max_decompressed_size) {
-    return csf_fail(err, COLSHUF_LIMIT, "message body of %" PRId64 " bytes, the limit is %" PRIu64, size, limits->max_decompressed_size);
-  }
-  return COLSHUF_OK;
+enum colshuf_status csf_message_check_body(uint64_t size, const struct colshuf_limits *limits, struct colshuf_error *err) {
+  uint64_t most = csf_limit_decompressed_size(limits);
+  if (size <= most) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_LIMIT, "message body of %" PRIu64 " bytes, the limit is %" PRIu64, size, most);
 }
 
 enum colshuf_status csf_message_verify(struct csf_span metadata, const struct colshuf_limits *limits, enum csf_message_kind *kind,
@@ -68,7 +66,7 @@ enum colshuf_status csf_message_verify(struct csf_span metadata, const struct co
   CSF_TRY(check_header(csf_fb_u8(message, CSF_MESSAGE_HEADER_TYPE, 0), kind, err));
   *is_v4 = version == CSF_VERSION_V4;
   *body_size = csf_fb_i64(message, CSF_MESSAGE_BODY_LENGTH, 0);
-  return check_body_size(*body_size, &full, err);
+  return *body_size >= 0 ? COLSHUF_OK : csf_fail(err, COLSHUF_CORRUPT, "body length %" PRId64 " is negative", *body_size);
 }
 
 static enum colshuf_status take_word(struct csf_cursor *cursor, const char *what, uint32_t *out, struct colshuf_error *err) {
@@ -110,7 +108,8 @@ static enum colshuf_status take(struct csf_cursor *cursor, const struct colshuf_
   out->framing = (struct csf_span){first, (size_t)(cursor->data - first)};
   int64_t body_size = 0;
   CSF_TRY(csf_message_verify(out->metadata, limits, &out->kind, &out->is_v4, &body_size, err));
-  return take_part(cursor, (uint64_t)body_size, "body", &out->body, err);
+  CSF_TRY(take_part(cursor, (uint64_t)body_size, "body", &out->body, err));
+  return csf_message_check_body((uint64_t)body_size, limits, err);
 }
 
 enum colshuf_status csf_message_take(struct csf_cursor *cursor, const uint8_t *start, const struct colshuf_limits *limits,

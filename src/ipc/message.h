@@ -28,8 +28,8 @@ enum colshuf_status csf_message_take(struct csf_cursor *cursor, const uint8_t *s
                                      struct csf_message *out, bool *end_marker, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /*
- * Verifies a Message flatbuffer: everything in bounds, version and header known, body size within limits (NULL = defaults).
- * For streams on disk, whose body is read afterwards.
+ * Verifies a Message flatbuffer: everything in bounds, version and header known, body size not negative. For streams on disk, whose body is
+ * read afterwards: when it is known to be there, csf_message_check_body says whether it may be.
  */
 enum colshuf_status csf_message_verify(struct csf_span metadata, const struct colshuf_limits *limits, enum csf_message_kind *kind,
                                        bool *is_v4, int64_t *body_size, struct colshuf_error *err) COLSHUF_MUST_USE;
@@ -37,6 +37,9 @@ enum colshuf_status csf_message_verify(struct csf_span metadata, const struct co
 /* Checks a metadata size as it stands on the wire against max_metadata_size (limits NULL = defaults). Error: CORRUPT (negative), LIMIT. */
 enum colshuf_status csf_message_check_size(uint32_t metadata_size, const struct colshuf_limits *limits,
                                            struct colshuf_error *err) COLSHUF_MUST_USE;
+
+/* Checks a body size against max_decompressed_size (limits NULL = defaults). Error: LIMIT. */
+enum colshuf_status csf_message_check_body(uint64_t size, const struct colshuf_limits *limits, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /* FF FF FF FF 00 00 00 00 */
 extern const uint8_t csf_end_marker[8];

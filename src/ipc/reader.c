@@ -70,6 +70,26 @@ static enum colshuf_status read_word(struct csf_ipc_reader *r, const char *what,
   return csf_fail(err, COLSHUF_CORRUPT, "truncated: the %s needs 4 bytes, the input ends after %zu", what, got);
 }
 
+/*
+ * Whether the input has size bytes behind its first `at`, where it can tell. Asked before a limit refuses them: what is not there is damage,
+ * whatever its size.
+ */
+static enum colshuf_status check_present(const struct csf_ipc_reader *r, uint64_t at, uint64_t size, const char *what,
+                                         struct colshuf_error *err) {
+  if (at > r->input_size || size <= r->input_size - at) return COLSHUF_OK;
+  return csf_fail(err, COLSHUF_CORRUPT, "truncated: %s of %" PRIu64 " bytes, the input has %" PRIu64 " more", what, size, r->input_size - at);
+}
+
+static enum colshuf_status check_metadata(const struct csf_ipc_reader *r, uint64_t at, uint32_t size, struct colshuf_error *err) {
+  if (size > r->limits.max_metadata_size && size <= INT32_MAX) CSF_TRY(check_present(r, at, size, "message metadata", err));
+  return csf_message_check_size(size, &r->limits, err);
+}
+
+static enum colshuf_status check_body(const struct csf_ipc_reader *r, uint64_t at, uint64_t size, struct colshuf_error *err) {
+  if (size > r->limits.max_decompressed_size) CSF_TRY(check_present(r, at, size, "message body", err));
+  return csf_message_check_body(size, &r->limits, err);
+}
+
 /* Takes a message into reader->metadata and body; *framed tells how many bytes it took. */
 static enum colshuf_status read_message(struct csf_ipc_reader *r, struct csf_message *out, bool *end_marker, uint64_t *framed,
                                         struct colshuf_error *err) {
@@ -85,11 +105,12 @@ static enum colshuf_status read_message(struct csf_ipc_reader *r, struct csf_mes
   }
   *end_marker = size == 0;
   if (size == 0) return COLSHUF_OK;
-  CSF_TRY(csf_message_check_size(size, &r->limits, err));
+  CSF_TRY(check_metadata(r, r->position + *framed, size, err));
   CSF_TRY(csf_input_take(&r->input, size, "message metadata", &r->metadata, err));
   out->metadata = (struct csf_span){r->metadata.data, r->metadata.size};
   int64_t body_size = 0;
   CSF_TRY(csf_message_verify(out->metadata, &r->limits, &out->kind, &out->is_v4, &body_size, err));
+  CSF_TRY(check_body(r, r->position + *framed + size, (uint64_t)body_size, err));
   CSF_TRY(csf_input_take(&r->input, (uint64_t)body_size, "message body", &r->body, err));
   out->body = (struct csf_span){r->body.data, r->body.size};
   *framed += size + (uint64_t)body_size;
@@ -266,6 +287,7 @@ static enum colshuf_status open_input(struct csf_ipc_reader *r, struct colshuf_e
   if (r->input.read_at == NULL || r->input.size == NULL) return open_stream(r, err);
   int64_t size = r->input.size(r->input.ctx);
   if (size < 0) return csf_fail_errno(err, (int)-size, "asking for the size of the input");
+  r->input_size = (uint64_t)size;
   if (size >= CSF_FILE_HEAD_SIZE) {
     CSF_TRY(csf_input_take_at(&r->input, 0, CSF_FILE_HEAD_SIZE, "head", &r->metadata, err));
     r->is_file = starts_like_a_file(r->metadata.data, r->metadata.size);
@@ -284,6 +306,7 @@ static struct csf_ipc_reader *new_reader(const struct colshuf_input *input, cons
   r->trust = options->trust;
   r->ignore_trailing = options->ignore_trailing != 0;
   r->input = *input;
+  r->input_size = UINT64_MAX;
   csf_buffer_init(&r->metadata, &allocator);
   csf_buffer_init(&r->body, &allocator);
   csf_buffer_init(&r->footer, &allocator);

@@ -19,6 +19,7 @@ struct csf_ipc_reader {
   enum colshuf_trust trust;
   bool ignore_trailing;
   struct colshuf_input input;
+  uint64_t input_size; /* as the input tells it; UINT64_MAX = it does not */
   char *name; /* for messages; NULL = none */
   size_t name_size;
   enum csf_reader_state state;

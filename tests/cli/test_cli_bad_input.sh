@@ -102,6 +102,32 @@ run read flipped.data --verify-checksums -f csv -o results/x.csv
 expect 1 "a flipped byte under a checksum"
 no_output "a flipped byte under a checksum" results/x.csv
 
+# A number of rows that nobody has is damage, however large: code 1 and not the 3 of limits. All places of the number, each with a bit far above
+# the default limit and one below it.
+"$colshuf" write table.arrows -o rows --single --codec none >/dev/null || exit 1
+rm -f rows.checksum.ADLER32
+number='\xb8\x0b\x00\x00\x00\x00\x00\x00' # 3000
+for file in table.arrows table.arrow rows.data; do
+  places=$(LC_ALL=C grep -obUaP "$number" "$file" | cut -d: -f1)
+  check "$file says its rows" test -n "$places"
+  for place in $places; do
+    for change in '3 \100' '4 \001' '6 \200'; do
+      cp "$file" "absurd.${file##*.}"
+      [ "$file" != rows.data ] || cp rows.index absurd.index
+      printf "${change#* }" | dd of="absurd.${file##*.}" bs=1 seek=$((place + ${change% *})) conv=notrunc 2>/dev/null
+      for command in cat verify stats; do
+        [ "$command" = verify ] && [ "$file" != rows.data ] && continue
+        run "$command" "absurd.${file##*.}"
+        check "$command of $file with its rows changed at byte $place ($change) is bad data" test "$code" -eq 1
+      done
+      [ "$file" = table.arrows ] || continue
+      "$colshuf" cat - <absurd.arrows >out 2>err
+      check "the same from standard input ($place, $change)" test $? -eq 1
+    done
+  done
+done
+rm -f absurd.*
+
 # Where output cannot go.
 run write table.arrows -o missing-folder/x -n 3 --hash id
 expect 3 "an output in a missing folder" "missing-folder"

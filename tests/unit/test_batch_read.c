@@ -166,11 +166,33 @@ static void G20_buffers_must_lie_within_the_body(void) {
 static void many_rows_over_a_few_bytes_are_refused(void) {
   REFUSES_ALWAYS("a: int64", "16 bytes, needs 8388608",
                  {.length = 1 << 20, TEST_NODES({1 << 20, 0}), TEST_BUFFERS({0, 0}, {0, 16}), TEST_BODY(three_ints)});
-  check_messages(__LINE__, "a: int64", &(struct test_message){.length = INT64_MAX, TEST_NODES({INT64_MAX, 0}), TEST_BUFFERS({0, 0}, {0, 16}), TEST_BODY(three_ints)},
-                 1, &untrusted, NULL, COLSHUF_LIMIT, "the limit is 2147483647");
-  struct how many = {.copy = true, .limits = {.max_rows = INT64_MAX}};
-  check_messages(__LINE__, "a: int64", &(struct test_message){.length = INT64_MAX, TEST_NODES({INT64_MAX, 0}), TEST_BUFFERS({0, 0}, {0, 16}), TEST_BODY(three_ints)},
-                 1, &many, NULL, COLSHUF_CORRUPT, NULL);
+}
+
+/* Whether or not the number is above the limit of rows: what the columns do not have is damage. */
+static void rows_that_the_columns_do_not_have_are_damage_and_no_question_of_limits(void) {
+  const int64_t counts[] = {INT64_C(1) << 30, INT64_C(1) << 32 | 3, INT64_C(1) << 62 | 3, INT64_MAX - 1, INT64_MAX};
+  const char *types[] = {"a: int32", "a: bool", "a: utf8", "a: dictionary<int32, utf8>", "a: struct<x: int32>", "a: list<item: int32>",
+                         "a: fixed_size_list<item: int32, 1>", "a: run_end_encoded<int32, int32>", "a: null, b: int32"};
+  for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+    for (size_t i = 0; i < 5; i++) {
+      bool all = t == 2 || t == 5;
+      const int64_t nodes[][2] = {{counts[i], 0}, {t >= 4 && t != 8 ? 3 : counts[i], 0}, {3, 0}};
+      const int64_t buffers[][2] = {{0, 0}, {0, 12}, {0, all ? 12 : 0}, {0, 12}};
+      struct test_message message = {.length = counts[i], .nodes = nodes, .n_nodes = t < 4 ? 1 : t == 7 ? 3 : 2, .buffers = buffers,
+                                     .n_buffers = t == 2 || t == 4 ? 3 : t == 5 || t == 7 ? 4 : t == 6 ? 3 : 2, TEST_BODY(three_ints)};
+      struct test_message dictionary = {.is_dictionary = true, .length = 0, TEST_NODES({0, 0}), TEST_BUFFERS({0, 0}, {0, 0}, {0, 0})};
+      struct test_message both[] = {dictionary, message};
+      for (int trust = 0; trust < 2; trust++) {
+        check_messages(__LINE__, types[t], t == 3 ? both : &message, t == 3 ? 2 : 1, trust == 0 ? &untrusted : &trusted, NULL, COLSHUF_CORRUPT, NULL);
+      }
+    }
+  }
+  /* The columns are right, the batch is not. */
+  check_messages(__LINE__, "a: int32", &(struct test_message){.length = INT64_C(1) << 40, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 12}), TEST_BODY(three_ints)},
+                 1, &untrusted, NULL, COLSHUF_CORRUPT, "3 values in a batch of 1099511627776 rows");
+  /* Rows that are there without any bytes are as many as the limit says. */
+  check_messages(__LINE__, "a: null", &(struct test_message){.length = INT64_C(1) << 40, TEST_NODES({INT64_C(1) << 40, 0})}, 1, &untrusted, NULL,
+                 COLSHUF_LIMIT, "record batch of 1099511627776 rows, the limit is 2147483647");
 }
 
 static void a_bitmap_must_hold_every_row_when_there_are_nulls(void) {
@@ -388,7 +410,7 @@ static void compressed_buffers_say_their_size(void) {
     READS("a: int32", "7 8 9", {.length = 3, .compression = codec, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 20}), .body = &raw, .body_size = sizeof raw});
     REFUSES_ALWAYS("a: int32", "announces -2", {.length = 3, .compression = codec, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 20}), .body = &negative, .body_size = sizeof negative});
     check_messages(__LINE__, "a: int32", &(struct test_message){.length = 3, .compression = codec, TEST_NODES({3, 0}), TEST_BUFFERS({0, 0}, {0, 20}), .body = &huge, .body_size = sizeof huge},
-                   1, &untrusted, NULL, COLSHUF_LIMIT, NULL);
+                   1, &untrusted, NULL, COLSHUF_CORRUPT, "announces 1099511627776 bytes, far more than its 12 bytes can hold");
     for (int64_t size = 1; size < 8; size++) {
       const int64_t buffers[][2] = {{0, 0}, {0, size}};
       REFUSES_ALWAYS("a: int32", "no room for its 8-byte size", {.length = 3, .compression = codec, TEST_NODES({3, 0}), .buffers = buffers, .n_buffers = 2, .body = &raw, .body_size = sizeof raw});
@@ -593,6 +615,7 @@ static const struct test_case tests[] = {
     TEST(G20_nodes_must_make_sense),
     TEST(G20_buffers_must_lie_within_the_body),
     TEST(many_rows_over_a_few_bytes_are_refused),
+    TEST(rows_that_the_columns_do_not_have_are_damage_and_no_question_of_limits),
     TEST(a_bitmap_must_hold_every_row_when_there_are_nulls),
     TEST(offsets_must_rise_and_end_within_the_data),
     TEST(offsets_do_not_fall_even_under_nulls),

@@ -374,6 +374,26 @@ static void footer_and_message_must_agree(void) {
   csf_buffer_clear(&file);
 }
 
+/* What a flipped bit makes of a size or a count is damage, not a request for more than the limits allow: a command's exit code hangs on it. */
+static void no_flipped_bit_of_a_stream_or_file_is_taken_for_a_limit(void) {
+  struct csf_buffer streams[] = {test_hex(TEST_GOLDEN_T1), test_hex(TEST_GOLDEN_T3), int_stream()};
+  for (int i = 0; i < 6; i++) {
+    struct csf_buffer file = as_file(&streams[i / 2]), *bytes = i % 2 == 0 ? &streams[i / 2] : &file;
+    for (size_t bit = 0; bit < bytes->size * 8; bit++) {
+      bytes->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+      struct colshuf_error err;
+      struct memory_input m = {.data = bytes->data, .size = bytes->size, .can_seek = true};
+      enum colshuf_status status = read_all(&m, NULL, NULL, &err);
+      if (status != COLSHUF_OK && status != COLSHUF_CORRUPT && status != COLSHUF_UNSUPPORTED) {
+        test_fail(__FILE__, __LINE__, "input %d, bit %zu: %s: %s", i, bit, colshuf_status_name(status), err.message);
+      }
+      bytes->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    csf_buffer_clear(&file);
+    if (i % 2 == 1) csf_buffer_clear(&streams[i / 2]);
+  }
+}
+
 static void every_flipped_bit_of_a_file_is_an_error_or_harmless(void) {
   struct csf_buffer t3 = test_hex(TEST_GOLDEN_T3), file = as_file(&t3);
   for (size_t bit = 0; bit < file.size * 8; bit += 3) {
@@ -667,6 +687,7 @@ static const struct test_case tests[] = {
     TEST(files_are_read_by_their_footer_and_as_streams),
     TEST(every_cut_of_a_file_is_an_error),
     TEST(footer_and_message_must_agree),
+    TEST(no_flipped_bit_of_a_stream_or_file_is_taken_for_a_limit),
     TEST(every_flipped_bit_of_a_file_is_an_error_or_harmless),
     TEST(a_file_of_changing_length_of_metadata_keeps_its_batches_apart),
     TEST(a_file_that_redefines_a_dictionary_is_refused_and_one_that_extends_it_is_read),

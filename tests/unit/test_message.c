@@ -81,14 +81,13 @@ enum { T1_BODY_LENGTH = 0xe0, T1_HEADER_TYPE = 0xef, T1_VERSION = 0xf0 };
 
 static void G16_negative_and_huge_sizes_are_refused(void) {
   struct colshuf_error err;
-  const int64_t body_sizes[] = {-8, -1, INT64_MIN, INT64_C(1) << 62, INT64_MAX, 321};
+  const int64_t body_sizes[] = {-8, -1, INT64_MIN, INT64_C(1) << 62, INT64_MAX, 321}; /* what is not there is no question of limits */
   struct csf_buffer stream = test_hex(TEST_GOLDEN_T1);
   bool end_marker;
   for (size_t i = 0; i < 6; i++) {
     int counts[4] = {0};
     csf_store_i64(stream.data + T1_BODY_LENGTH, body_sizes[i]);
-    enum colshuf_status status = take_all(stream.data, stream.size, counts, &end_marker, &err);
-    CHECK_INT(status, body_sizes[i] > 1 << 20 ? COLSHUF_LIMIT : COLSHUF_CORRUPT);
+    CHECK_STATUS(take_all(stream.data, stream.size, counts, &end_marker, &err), COLSHUF_CORRUPT);
   }
   csf_store_i64(stream.data + T1_BODY_LENGTH, 320);
   const uint32_t metadata_sizes[] = {0x80000000, 0xfffffffe, 0x7fffffff, 0x20000000, 0x300};
