@@ -44,11 +44,13 @@ void test_skip(const char *format, ...) {
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t heap_bytes, heap_blocks, heap_peak, heap_calls, heap_refuse;
 static bool heap_refused;
+static uint64_t n_refusals; /* of all tests */
 
 static bool refuse_now(void) {
   heap_calls++;
   if (heap_refuse == 0 || --heap_refuse != 0) return false;
   heap_refused = true;
+  n_refusals++;
   return true;
 }
 
@@ -232,6 +234,7 @@ int test_main(int argc, char **argv, const struct test_case *tests, size_t n_tes
     for (int a = 1; a < argc; a++) wanted |= strcmp(argv[a], tests[i].name) == 0;
     if (wanted) run_one(&tests[i], counts);
   }
+  if (n_refusals > 0) printf("%" PRIu64 " allocations refused\n", n_refusals);
   printf("%d passed, %d failed, %d skipped\n", counts[0], counts[1], counts[2]);
   if (counts[1] > 0) return 1;
   return counts[0] == 0 && counts[2] > 0 ? 77 : 0;
