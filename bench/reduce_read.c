@@ -8,7 +8,7 @@
  * more in a row to FOLDER/reduce-blocks/NAME.blocks, for a peer. A line of JSON each:
  *   read trusted | validated     files to batches of at least 8192 rows
  *   memory trusted | validated   the same blocks from memory
- *   two columns                  of files, two columns only, validated
+ *   two columns files | memory   two columns only, validated
  *   verify                       outputs verified, checksums and all blocks in full, by one thread and by two
  *   raw                          the codec library alone on the same blocks
  *   raw and checksum             and zlib's ADLER32 of the same bytes
@@ -236,12 +236,14 @@ static void time_cell(const struct bench_plan *plan, const char *name, struct ce
                                {cell, cell->files, cell->n_files, validated},
                                {cell, &memory, 1, trusted},
                                {cell, &memory, 1, validated},
-                               {cell, cell->files, cell->n_files, few}};
+                               {cell, cell->files, cell->n_files, few},
+                               {cell, &memory, 1, few}};
   struct bench_turn turns[] = {{.operation = "read", .mode = "trusted", .pass = pass_reading, .ctx = &readings[0]},
                                {.operation = "read", .mode = "validated", .pass = pass_reading, .ctx = &readings[1]},
                                {.operation = "memory", .mode = "trusted", .pass = pass_reading, .ctx = &readings[2]},
                                {.operation = "memory", .mode = "validated", .pass = pass_reading, .ctx = &readings[3]},
-                               {.operation = "two columns", .mode = "validated", .pass = pass_reading, .ctx = &readings[4]},
+                               {.operation = "two columns", .mode = "files", .pass = pass_reading, .ctx = &readings[4]},
+                               {.operation = "two columns", .mode = "memory", .pass = pass_reading, .ctx = &readings[5]},
                                {.operation = "raw", .mode = "", .pass = pass_raw, .ctx = cell},
                                {.operation = "raw and checksum", .mode = "", .pass = pass_raw_and_checksum, .ctx = cell},
                                {.operation = "verify", .mode = "one thread", .pass = pass_verify_alone, .ctx = cell},

@@ -34,13 +34,21 @@ def goals(ns):
             ours = ns.get(("colshuf", operation, mode, cell))
             if peer and ours and cell.startswith("20x"):
                 yield title, cell, ours, peer, peer / ours, "≥ 5", peer / ours >= 5
+        raw, ours = ns.get(("colshuf", "raw", "", cell)), ns.get(("colshuf", "memory", "validated", cell))
+        if peer and ours and raw and not cell.endswith("-none") and cell.startswith("20x"):
+            # Both need the codec: what is left of each when the library's own time is taken off. Never less than a hundredth of it: noise.
+            ours, other = max(ours - raw, raw / 100), max(peer - raw, raw / 100)
+            yield "1 the same, what each takes beside the raw codec, compressed, validated", cell, ours, other, other / ours, "≥ 5", other / ours >= 5
     for cell in cells:
-        two, whole, raw = (ns.get(("colshuf", *key, cell)) for key in (("two columns", "validated"), ("read", "validated"), ("raw", "")))
-        if two and whole and cell.startswith("50x"):
+        raw = ns.get(("colshuf", "raw", "", cell))
+        for how, where in (("memory", "from memory"), ("read", "from a file a block")):
+            whole, two = ns.get(("colshuf", how, "validated", cell)), ns.get(("colshuf", "two columns", how.replace("read", "files"), cell))
+            if not (two and whole and cell.startswith("50x")):
+                continue
             if cell.endswith("-none"):
-                yield "2 two of 50 columns vs all, NONE", cell, two, whole, two / whole, "≤ 0.3", two / whole <= 0.3
+                yield f"2 two of 50 columns vs all, NONE, {where}", cell, two, whole, two / whole, "≤ 0.3", two / whole <= 0.3
             else:
-                yield "2 two of 50 columns vs the raw codec", cell, two, raw, two / raw, "≤ 1.05", two / raw <= 1.05
+                yield f"2 two of 50 columns vs the raw codec, {where}", cell, two, raw, two / raw, "≤ 1.05", two / raw <= 1.05
     for cell in cells:
         one, both, raw = (ns.get(("colshuf", *key, cell)) for key in (("verify", "one thread"), ("verify", "two threads"), ("raw and checksum", "")))
         if one and raw:
@@ -56,7 +64,7 @@ def document(ns, machine, files):
              "concatenates at 8192 rows; it reads from memory. The raw codec, which both need, bounds what can be won.", "", machine_line(machine), "", *summary,
              "| cell | files | from files | from memory | two columns | raw codec | peer |", "|---|---|---|---|---|---|---|"]
     for cell in sorted({key[3] for key in ns if key[1] == "memory"}):
-        values = [ns.get(key + (cell,)) for key in (("colshuf", "read", "validated"), ("colshuf", "memory", "validated"), ("colshuf", "two columns", "validated"),
+        values = [ns.get(key + (cell,)) for key in (("colshuf", "read", "validated"), ("colshuf", "memory", "validated"), ("colshuf", "two columns", "files"),
                                                     ("colshuf", "raw", ""), ("peer", "reduce", ""))]
         lines.append(f"| {cell} | {files[cell]} | " + " | ".join(f"{value:,.0f}" if value else "" for value in values) + " |")
     lines += ["", *cell_lines(groups)]
