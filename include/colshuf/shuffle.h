@@ -139,13 +139,19 @@ struct colshuf_read_options {
   int verify_checksums;      /* compare each partition with the checksum file where there is one */
   int skip_corrupt;          /* leave corrupt blocks out, count them, go on; behind a header that is corrupt, with the next partition */
   int threads;               /* decode-ahead; 0 = none, as with both skip_corrupt and verify_checksums. The allocator must be thread-safe */
+  int any_order;             /* with threads: each reads sources of its own and decodes them, so that a slow source holds nobody else up.
+                                Rows come as their blocks arrive, those of one source in their order; inputs are read and released from
+                                those threads, each by one at a time. Releasing the stream waits for reads that have begun. The first block
+                                to arrive says what the stream announces: expected_schema makes that certain */
   const int *cancelled;      /* may be NULL; checked between blocks: not 0 ends with CANCELLED. Read atomically */
 };
 
 struct colshuf_read_metrics {
   uint64_t sources, blocks, rows, bytes;
   uint64_t skipped_blocks;
-  uint64_t fetch_ns, decode_ns, coalesce_ns;
+  uint64_t fetch_ns;    /* reading; with any_order the sum over all threads */
+  uint64_t decode_ns;   /* decoding, or waiting for threads that do */
+  uint64_t coalesce_ns; /* making batches of blocks */
 };
 
 /*

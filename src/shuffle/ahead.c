@@ -31,23 +31,6 @@ struct csf_ahead {
   struct worker workers[MOST_THREADS];
 };
 
-void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job) {
-  size_t consumed;
-  const struct colshuf_bytes_owner *owner = job->owner.retain != NULL ? &job->owner : NULL;
-  job->status = job->is_borrowed /* and so joined */
-                    ? csf_block_decoder_decode_to_copy(decoder, job->data, job->size, owner, &job->batch, &job->err)
-                    : colshuf_block_decoder_decode(decoder, job->data, job->size, owner, &consumed, NULL, &job->batch, &job->err);
-  if (job->status == COLSHUF_OK) job->schema = csf_schema_retain(csf_block_decoder_schema(decoder));
-}
-
-void csf_job_clear(struct csf_job *job) {
-  if (job->batch.release != NULL) job->batch.release(&job->batch);
-  if (job->is_deferred && job->owner.release != NULL) job->owner.release(job->owner.ctx);
-  csf_schema_release(job->schema);
-  *job = (struct csf_job){.bytes = job->bytes};
-  job->bytes.size = 0;
-}
-
 static void *work(void *ctx) {
   struct worker *worker = ctx;
   struct csf_ahead *ahead = worker->ahead;

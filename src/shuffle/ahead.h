@@ -6,28 +6,7 @@
 #ifndef CSF_SHUFFLE_AHEAD_H
 #define CSF_SHUFFLE_AHEAD_H
 
-#include "shuffle/plain_block.h"
-
-struct csf_job {
-  struct csf_source_block place; /* where the block came from; its data is not good any more */
-  const char *source_name;
-  const uint8_t *data;
-  size_t size;
-  struct csf_buffer bytes;          /* what data points into, unless it has an owner */
-  struct colshuf_bytes_owner owner; /* retain NULL = none */
-  uint64_t weight;                  /* bytes that it will take, about */
-  bool is_borrowed;                 /* as csf_waiting_block says */
-  bool is_deferred;
-  /* What became of it. */
-  enum colshuf_status status;
-  struct colshuf_error err;
-  struct ArrowArray batch;   /* release NULL = none */
-  struct csf_schema *schema; /* retained; NULL = none */
-};
-
-/* Decodes a job whose bytes are there; frees all that a job has but the memory of its bytes. */
-void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job);
-void csf_job_clear(struct csf_job *job);
+#include "shuffle/fetch.h"
 
 struct csf_ahead;
 

@@ -7,7 +7,7 @@
 #include "shuffle/clock.h"
 #include "shuffle/reader.h"
 
-enum { DEFAULT_ROWS = 8192, MOST_COLUMNS = 1 << 20 };
+enum { DEFAULT_ROWS = 8192, MOST_COLUMNS = 1 << 20, MOST_AHEAD = 1 << 20 };
 #define DEFAULT_MEMORY (UINT64_C(64) << 20)
 
 static void release_inputs(const struct colshuf_source *sources, int32_t first, int32_t n) {
@@ -19,14 +19,13 @@ static void release_inputs(const struct colshuf_source *sources, int32_t first, 
 
 static void free_reader(struct csf_reader *r) {
   csf_ahead_free(r->ahead);
+  csf_arrival_free(r->arrival);
   csf_waiting_clear(&r->waiting);
   for (int i = 0; i < CSF_READ_FITS; i++) csf_block_fit_release(&r->schema, r->fits[i]);
   csf_read_schema_clear(&r->schema);
-  csf_plain_reader_clear(&r->plain);
+  csf_fetcher_clear(&r->fetcher);
   colshuf_block_decoder_free(r->decoder);
-  if (r->is_open) csf_source_close(&r->source);
-  csf_buffer_clear(&r->window);
-  if (r->sources != NULL) release_inputs(r->sources, r->next_source, r->n_sources);
+  if (r->list.sources != NULL) release_inputs(r->list.sources, r->list.next, r->list.n);
   csf_arena_clear(&r->arena);
   struct colshuf_allocator allocator = r->allocator;
   csf_free(&allocator, r, sizeof *r);
@@ -111,8 +110,8 @@ static enum colshuf_status copy_sources(struct csf_reader *r, const struct colsh
     CSF_TRY(copy_path(r, &copies[i].data_path, err));
     CSF_TRY(copy_path(r, &copies[i].index_path, err));
   }
-  r->sources = copies;
-  r->n_sources = n;
+  r->list.sources = copies;
+  r->list.n = n;
   return COLSHUF_OK;
 }
 
@@ -138,7 +137,7 @@ static enum colshuf_status project(struct csf_reader *r, struct colshuf_error *e
   uint8_t *wanted = csf_arena_alloc(&r->arena, (size_t)n);
   if (wanted == NULL) return csf_fail_memory(err, (size_t)n);
   for (int32_t c = 0; c < r->options.n_columns; c++) wanted[r->options.columns[c]] = 1;
-  r->plain.columns = (struct csf_column_set){wanted, n};
+  r->wanted = (struct csf_column_set){wanted, n};
   csf_block_decoder_project(r->decoder, wanted, n);
   return COLSHUF_OK;
 }
@@ -160,6 +159,31 @@ static uint64_t most_made(const struct csf_reader *r) {
   return most;
 }
 
+/*
+ * A block that is as large as the whole limit is let through where nobody asked for a limit: blocks cannot be read in parts. A
+ * quarter of the limit is for reading ahead, a quarter for what waits; the rest is for the block being decoded and what is
+ * made.
+ */
+static void bound_fetching(struct csf_reader *r) {
+  int n_fetchers = r->options.any_order && r->options.threads > 0 ? r->options.threads : 1;
+  uint64_t ahead = r->memory_limit / 4 / (uint64_t)n_fetchers;
+  if (ahead < MOST_AHEAD) r->fetcher.read_ahead = (size_t)ahead + 1;
+  r->fetcher.max_block_size = r->options.memory_limit;
+}
+
+/* Others decode, or fetch and decode, where that is wanted. */
+static enum colshuf_status build_threads(struct csf_reader *r, const struct colshuf_block_decoder_options *decoder,
+                                         struct colshuf_error *err) {
+  if (r->options.threads <= 0) return COLSHUF_OK;
+  if (r->options.any_order) {
+    return csf_arrival_new(r->options.threads, &r->fetcher, decoder, r->wanted, r->memory_limit / 4, &r->arrival, err);
+  }
+  /* Which block spoiled the checksum of a partition is known in time only when whoever fetches decodes. */
+  if (r->options.skip_corrupt && r->options.verify_checksums) return COLSHUF_OK;
+  r->fetcher.is_handed_on = true;
+  return csf_ahead_new(r->options.threads, decoder, r->wanted, &r->ahead, err);
+}
+
 static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources,
                                  struct colshuf_error *err) {
   struct colshuf_block_decoder_options decoder = {
@@ -173,13 +197,13 @@ static enum colshuf_status build(struct csf_reader *r, const struct colshuf_sour
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));
   r->waiting.allocator = csf_block_decoder_allocator(r->decoder);
   r->waiting.max_made = most_made(r);
-  csf_plain_reader_init(&r->plain, &r->waiting.allocator, (struct csf_column_set){0});
   CSF_TRY(project(r, err));
-  /* Which block spoiled the checksum of a partition is known in time only when blocks are decoded one by one. */
-  bool one_by_one = r->options.skip_corrupt && r->options.verify_checksums;
-  if (r->options.threads > 0 && !one_by_one)
-    CSF_TRY(csf_ahead_new(r->options.threads, &decoder, r->plain.columns, &r->ahead, err));
-  return copy_sources(r, sources, n_sources, err);
+  bound_fetching(r);
+  csf_fetcher_init(&r->fetcher, &r->waiting.allocator, r->wanted);
+  CSF_TRY(build_threads(r, &decoder, err));
+  CSF_TRY(copy_sources(r, sources, n_sources, err));
+  if (r->arrival != NULL) csf_arrival_start(r->arrival);
+  return COLSHUF_OK;
 }
 
 static struct csf_reader *new_reader(const struct colshuf_read_options *options, struct colshuf_read_metrics *metrics) {
@@ -188,13 +212,14 @@ static struct csf_reader *new_reader(const struct colshuf_read_options *options,
   if (r == NULL) return NULL;
   r->allocator = allocator;
   r->options = *options;
+  r->options.allocator = allocator;
   if (r->options.target_rows <= 0) r->options.target_rows = DEFAULT_ROWS;
   r->schema.allocator = allocator;
   r->memory_limit = options->memory_limit != 0 ? options->memory_limit : DEFAULT_MEMORY;
   r->metrics = metrics != NULL ? metrics : &r->own_metrics;
   *r->metrics = (struct colshuf_read_metrics){0};
   csf_arena_init(&r->arena, &allocator);
-  csf_buffer_init(&r->window, &allocator);
+  r->fetcher = (struct csf_fetcher){.list = &r->list, .options = &r->options};
   return r;
 }
 

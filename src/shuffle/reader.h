@@ -5,24 +5,22 @@
 
 #include "arrow/stream.h"
 #include "shuffle/ahead.h"
+#include "shuffle/arrival.h"
 #include "shuffle/coalesce.h"
 
-enum { CSF_READ_FITS = 16 };
+enum { CSF_READ_FITS = 80 }; /* each of 64 threads may have a schema of its own, and a few more */
 
 struct csf_reader {
   struct csf_stream common; /* first: see arrow/stream.h */
   struct colshuf_allocator allocator;
   struct colshuf_read_options options; /* pointers in it are the reader's own */
   struct csf_arena arena;
-  struct colshuf_source *sources;
-  int32_t n_sources;
-  int32_t next_source;
-  bool is_open; /* source is */
-  struct csf_source source;
-  struct csf_buffer window; /* of source */
+  struct csf_source_list list;
+  struct csf_fetcher fetcher;
   struct colshuf_block_decoder *decoder;
-  struct csf_plain_reader plain;
-  struct csf_ahead *ahead;       /* NULL = blocks are decoded when they are needed */
+  struct csf_column_set wanted;    /* what is decoded of a block */
+  struct csf_ahead *ahead;         /* NULL = blocks are decoded when they are needed */
+  struct csf_arrival *arrival;     /* NULL = in the order of their sources */
   struct csf_read_schema schema; /* announced NULL = not known yet */
   struct csf_waiting waiting;
   struct csf_block_fit *fits[CSF_READ_FITS]; /* of the schemas met last */

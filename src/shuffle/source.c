@@ -94,6 +94,8 @@ enum colshuf_status csf_source_open(struct csf_source *source, const struct cols
   source->defer_above = options->verify_checksums ? 0 : options->defer_above;
   source->deferring = source->defer_above > 0;
   source->exact_size = options->exact_size;
+  source->reserve = options->reserve;
+  source->reserve_ctx = options->reserve_ctx;
   source->window = options->window;
   source->window->size = 0;
   if (spec->data_path == NULL && spec->bytes == NULL) source->input = spec->input;
@@ -215,6 +217,7 @@ static enum colshuf_status read_block(struct csf_source *source, uint64_t left, 
     return csf_fail(err, COLSHUF_LIMIT, "a block of %" PRIu64 " bytes, at most %" PRIu64 " may be held", header.block_size,
                     source->max_block_size);
   }
+  if (source->reserve != NULL) source->reserve(source->reserve_ctx, (size_t)header.block_size);
   out->size = (size_t)header.block_size;
   source->deferring = is_deferred(source, &header);
   if (source->deferring) return COLSHUF_OK;

@@ -16,6 +16,8 @@ struct csf_source_options {
   uint64_t max_block_size;   /* LIMIT above; 0 = what the format allows */
   size_t
       defer_above;   /* of a file, blocks without compression and larger than this are not read, only found; 0 = all are read */
+  void (*reserve)(void *ctx, size_t size); /* may be NULL: called before the rest of a block is read, to wait for room */
+  void *reserve_ctx;
   bool ignore_index; /* read the file as one run of blocks whatever lies beside it */
   bool exact_size;   /* bytes behind the last partition of the index are CORRUPT at its end */
   bool verify_checksums; /* a partition that differs from the checksum file, where there is one, is CORRUPT at its end */
@@ -55,6 +57,8 @@ struct csf_source {
   enum colshuf_checksum algorithm;
   uint32_t *checksums; /* of all partitions; NULL = not to be compared */
   uint32_t running;
+  void (*reserve)(void *ctx, size_t size);
+  void *reserve_ctx;
   struct csf_buffer *window; /* bytes of the source from window_start on */
   uint64_t window_start;
 };

@@ -108,6 +108,7 @@ struct colshuf_read_options test_read_options(struct test_random *random) {
   options.target_rows = targets[test_random_below(random, 4)];
   if (test_random_below(random, 3) == 0) options.memory_limit = 1 << 20;
   if (test_random_below(random, 3) == 0) options.threads = 1 + (int)test_random_below(random, 3);
+  options.any_order = (int)test_random_below(random, 2); /* of one source the rows keep their order */
   return options;
 }
 

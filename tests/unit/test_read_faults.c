@@ -234,11 +234,11 @@ static void memory_stays_within_the_limit_however_many_sources(void) {
     test_output_end_partition(&output);
     const char *path = test_output_write(&output, "out", COLSHUF_CHECKSUM_NONE);
     for (int i = 0; i < SOURCES; i++) sources[i] = (struct colshuf_source){.data_path = path};
-    for (int threads = 0; threads < 2; threads++) {
+    for (int how = 0; how < 4; how++) { /* alone, with one who decodes ahead, with one or three who read as well */
       struct colshuf_error err = {0};
       struct ArrowArrayStream stream;
       struct ArrowArray out;
-      struct colshuf_read_options options = {.allocator = test_heap, .memory_limit = LIMIT, .threads = threads};
+      struct colshuf_read_options options = {.allocator = test_heap, .memory_limit = LIMIT, .threads = how == 3 ? 3 : how > 0, .any_order = how > 1};
       uint64_t before = test_heap_bytes();
       test_heap_reset_peak();
       REQUIRE_OK(colshuf_read(sources, SOURCES, &options, NULL, &stream, &err));
