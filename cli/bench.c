@@ -11,6 +11,7 @@
 #include "bench_write.h"
 #include "choices.h"
 #include "commands.h"
+#include "input.h"
 #include "json.h"
 #include "options.h"
 #include "report.h"
@@ -58,7 +59,8 @@ static int read_whole(const char *path, struct bench *b) {
 
 /* Finds the blocks, decodes each once and keeps it. */
 static int load(const char *path, struct bench *b) {
-  int code = read_whole(path, b);
+  int code = input_check_blocks("bench", path);
+  if (code == GO_ON) code = read_whole(path, b);
   if (code != GO_ON) return code;
   for (size_t at = 0; at < b->size;) {
     struct block block = {.data = b->data + at};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* colshuf clean */
+#include <sys/stat.h>
+
 #include "commands.h"
 #include "json.h"
 #include "options.h"
@@ -18,6 +20,11 @@ int command_clean(int argc, char **argv) {
   for (int i = 0; i < directories.n && code == GO_ON; i++) {
     struct colshuf_error err = {0};
     uint64_t removed = 0;
+    struct stat status_of;
+    if (stat(directories.items[i], &status_of) == 0 && !S_ISDIR(status_of.st_mode)) {
+      code = fail_with(EXIT_SYSTEM, "%s is no folder: name the folder that it is in", directories.items[i]);
+      break;
+    }
     enum colshuf_status status = colshuf_clean(directories.items[i], &removed, &err);
     all += removed;
     if (status != COLSHUF_OK) code = fail_error(status, &err, directories.items[i]);

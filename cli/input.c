@@ -10,6 +10,7 @@
 
 #include "choices.h"
 #include "field.h"
+#include "output.h"
 #include "projection.h"
 #include "report.h"
 
@@ -19,7 +20,7 @@
  */
 struct bytes {
   int fd;
-  unsigned char head[24];
+  unsigned char head[KIND_HEAD];
   size_t head_size;
   uint64_t position; /* of the next read */
   struct input_progress *progress;
@@ -85,6 +86,16 @@ static int fill_head(struct bytes *bytes, const char *path) {
   return GO_ON;
 }
 
+/* An output is written by its name alone, and read by that of its data file. */
+static int fail_open(int error, const char *path) {
+  char *data = need_memory(NULL, strlen(path) + sizeof ".data");
+  sprintf(data, "%s.data", path);
+  bool meant = error == ENOENT && access(data, F_OK) == 0;
+  int code = meant ? fail_with(EXIT_SYSTEM, "%s: %s; there is %s", path, strerror(error), data) : fail_errno(error, path);
+  free(data);
+  return code;
+}
+
 static int open_descriptor(const char *path, int *fd) {
   struct stat status;
   *fd = STDIN_FILENO;
@@ -92,7 +103,7 @@ static int open_descriptor(const char *path, int *fd) {
   do {
     *fd = open(path, O_RDONLY | O_CLOEXEC);
   } while (*fd < 0 && errno == EINTR && !interrupted());
-  if (*fd < 0) return interrupted() ? EXIT_INTERRUPTED : fail_errno(errno, path);
+  if (*fd < 0) return interrupted() ? EXIT_INTERRUPTED : fail_open(errno, path);
   if (fstat(*fd, &status) == 0 && S_ISDIR(status.st_mode)) {
     close(*fd);
     return fail_errno(EISDIR, path);
@@ -117,16 +128,6 @@ static int open_bytes(const char *path, struct input_progress *progress, struct 
   return code;
 }
 
-/* A block has a codec's name at byte 16, where a bit may be set; Arrow data cannot: there a flatbuffer begins. */
-static bool looks_like_block(const unsigned char *head, size_t size) {
-  static const char tags[4][5] = {"LZ4_", "ZSTD", "SNAP", "NONE"};
-  if (size < 20) return false;
-  for (int i = 0; i < 4; i++) {
-    if ((head[16] & 0x7f) == (unsigned char)tags[i][0] && memcmp(head + 17, tags[i] + 1, 3) == 0) return true;
-  }
-  return false;
-}
-
 static bool ends_with(const char *text, const char *ending) {
   size_t size = strlen(text), ending_size = strlen(ending);
   return size >= ending_size && strcmp(text + size - ending_size, ending) == 0;
@@ -134,22 +135,23 @@ static bool ends_with(const char *text, const char *ending) {
 
 /* A file that ends with .data, or has blocks in it, is a shuffle file: an empty one has no bytes to tell by. */
 static enum input_kind kind_of(const char *path, const struct bytes *bytes) {
-  if (looks_like_block(bytes->head, bytes->head_size)) return INPUT_BLOCKS;
-  bool arrow = bytes->head_size >= 8 && (memcmp(bytes->head, "ARROW1", 6) == 0 || memcmp(bytes->head, "\xff\xff\xff\xff", 4) == 0);
-  return ends_with(path, ".data") && !arrow ? INPUT_BLOCKS : INPUT_ARROW;
+  if (head_is_block(bytes->head, bytes->head_size)) return INPUT_BLOCKS;
+  return ends_with(path, ".data") && !head_is_arrow(bytes->head, bytes->head_size) ? INPUT_BLOCKS : INPUT_ARROW;
 }
 
 /* Old streams begin with the size of the schema message, without the word that says so: some kilobytes at most. */
 static bool looks_like_arrow(const unsigned char *head, size_t size) {
   uint32_t word;
-  if (size < 8) return false;
+  if (size < 8 || head_is_arrow(head, size)) return size >= 8;
   memcpy(&word, head, 4);
-  return word == 0xffffffffu || memcmp(head, "ARROW1", 6) == 0 || (word > 0 && word < 1 << 24);
+  return word > 0 && word < 1 << 24;
 }
 
 /* Before the library reports some offset in a text file: what is it? */
 static int check_arrow(const char *name, const struct bytes *bytes) {
   if (bytes->head_size == 0) return fail_with(EXIT_BAD_DATA, "%s is empty: no Arrow data, and no block", name);
+  struct file_kind kind = kind_of_foreign(name, bytes->head, bytes->head_size);
+  if (kind.what != NULL) return fail_with(EXIT_BAD_DATA, "%s is %s, neither Arrow data nor a shuffle file: %s", name, kind.what, kind.advice);
   if (looks_like_arrow(bytes->head, bytes->head_size)) return GO_ON;
   return fail_with(EXIT_BAD_DATA, "%s is neither Arrow data nor a shuffle file: it begins with %02x %02x %02x %02x", name,
                    bytes->head[0], bytes->head[1], bytes->head[2], bytes->head[3]);
@@ -183,12 +185,57 @@ int input_check_repeats(const char *command, const struct strings *paths) {
   return n < 2 ? GO_ON : fail_usage(command, "standard input can be read only once, and is named %d times", n);
 }
 
+static struct file_kind kind_beside_blocks(const char *path, const unsigned char *head, size_t size) {
+  if (head_is_arrow(head, size) && !head_is_block(head, size)) return (struct file_kind){"Arrow data", "cat, stats, convert and write take it"};
+  return kind_of_foreign(path, head, size);
+}
+
+static int refuse_as_blocks(const char *path, const struct bytes *bytes) {
+  if (bytes->head_size == 0) return fail_with(EXIT_BAD_DATA, "%s is no shuffle file: it is empty", path);
+  struct file_kind kind = kind_beside_blocks(path, bytes->head, bytes->head_size);
+  if (kind.what == NULL) return fail_with(EXIT_BAD_DATA, "%s is no shuffle file: it does not begin with a block", path);
+  return fail_with(EXIT_BAD_DATA, "%s is no shuffle file but %s: %s", path, kind.what, kind.advice);
+}
+
 int input_check_blocks(const char *command, const char *path) {
-  enum input_kind kind;
+  struct input_progress progress = {0};
+  struct bytes *bytes;
   int code = input_check_named(command, path);
-  if (code == GO_ON) code = input_probe(path, &kind);
-  if (code != GO_ON || kind == INPUT_BLOCKS) return code;
-  return fail_with(EXIT_BAD_DATA, "%s is no shuffle file: it does not begin with a block", path);
+  if (code == GO_ON) code = open_bytes(path, &progress, &bytes);
+  if (code != GO_ON) return code;
+  if (kind_of(path, bytes) != INPUT_BLOCKS) code = refuse_as_blocks(path, bytes);
+  release_bytes(bytes);
+  return code;
+}
+
+static bool has_index(const char *path, char **index) {
+  *index = with_ending(path, ".index");
+  return access(*index, F_OK) == 0 || errno != ENOENT;
+}
+
+bool input_is_foreign(const char *path, struct file_kind *kind) {
+  unsigned char head[KIND_HEAD];
+  struct stat status;
+  char *index;
+  bool indexed = has_index(path, &index);
+  free(index);
+  if (indexed || stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t size = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
+  if (fd >= 0) close(fd);
+  if (size > 0) *kind = kind_beside_blocks(path, head, (size_t)size);
+  return size > 0 && kind->what != NULL;
+}
+
+int input_check_output(const char *command, const char *path) {
+  int code = input_check_blocks(command, path);
+  if (code != GO_ON) return code;
+  char *index;
+  if (!has_index(path, &index)) {
+    code = fail_with(EXIT_SYSTEM, "%s: there is no %s to say where its partitions are; read and cat take it whole without one", path, index);
+  }
+  free(index);
+  return code;
 }
 
 bool parse_partitions(const char *text, int32_t *first, int32_t *end) {
@@ -278,11 +325,20 @@ static int open_projected(const char *command, struct input *input, const struct
   return code;
 }
 
+/* Partitions can be chosen only where an index says what they are. */
+static int check_index(const char *command, const char *path) {
+  char *index;
+  int code = has_index(path, &index) ? GO_ON : fail_usage(command, "%s: there is no %s to say where partitions are: read it whole", path, index);
+  free(index);
+  return code;
+}
+
 static int open_blocks(const char *command, const char *const *paths, int n, const struct selection *selection,
                        struct input *input) {
   struct colshuf_source *sources = need_memory(NULL, (size_t)n * sizeof *sources);
   int32_t first, end;
   int code = find_partitions(command, selection, &first, &end);
+  for (int i = 0; i < n && code == GO_ON && end > 0; i++) code = check_index(command, paths[i]);
   for (int i = 0; i < n; i++) {
     sources[i] = (struct colshuf_source){.data_path = paths[i], .first_partition = first, .end_partition = end};
   }

@@ -6,6 +6,7 @@
 #include <colshuf/colshuf.h>
 #include <stdbool.h>
 
+#include "kind.h"
 #include "options.h"
 
 enum input_kind { INPUT_ARROW, INPUT_BLOCKS };
@@ -58,6 +59,15 @@ int input_probe(const char *path, enum input_kind *kind);
 
 /* GO_ON when path is a shuffle file or a file of blocks; else an exit code, with the sentence said. */
 int input_check_blocks(const char *command, const char *path);
+
+/* The same for the data file of an output whose index stands beside it. */
+int input_check_output(const char *command, const char *path);
+
+/*
+ * Whether path is a regular file without an index that is of another kind, as its first bytes or its name tell; then *kind says which. What
+ * cannot be opened is not. Says nothing, and may be called by several threads.
+ */
+bool input_is_foreign(const char *path, struct file_kind *kind);
 
 /* GO_ON unless path is standard input: shuffle files are several, found by name. */
 int input_check_named(const char *command, const char *path);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <locale.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,7 +65,8 @@ static void occupy_descriptors(void) {
 int main(int argc, char **argv) {
   occupy_descriptors();
   if (setlocale(LC_CTYPE, "C.UTF-8") == NULL) setlocale(LC_CTYPE, "");
-  signal(SIGPIPE, SIG_IGN);
+  catch_closed_pipe();
   int code = run(argc, argv);
+  if (code == EXIT_CLOSED_PIPE) return die_of_closed_pipe();
   return code == EXIT_INTERRUPTED ? die_interrupted() : code;
 }

@@ -68,7 +68,7 @@ static int check(const struct request *r, const char *base, struct colshuf_merge
   }
   for (int i = 0; i < r->files.n && code == GO_ON; i++) {
     const char *file = r->files.items[i];
-    code = input_check_named(NAME, file);
+    code = input_check_output(NAME, file);
     if (code == GO_ON && strncmp(file, base, strlen(base)) == 0 && strcmp(file + strlen(base), ".data") == 0) {
       code = fail_usage(NAME, "the output is one of the inputs, %s", file);
     }

@@ -35,9 +35,9 @@ static int create_temporary(struct output *output, const char *path) {
     }
     free(output->temporary);
     output->temporary = NULL;
-    if (errno != EEXIST) return fail_errno(errno, path);
+    if (errno != EEXIST) return fail_output(errno, path);
   }
-  return fail_errno(EEXIST, path);
+  return fail_output(EEXIST, path);
 }
 
 /* A symbolic link stays, and what it leads to is replaced; one that leads nowhere is replaced itself. */
@@ -129,10 +129,34 @@ int output_finish(struct output *output, int code) {
   return code;
 }
 
+/* Asked before the work: a folder for spills that is not there might be noticed after an hour. */
+static int check_folder(const char *folder, const char *output) {
+  struct stat status;
+  int error = stat(folder, &status) != 0 ? errno : !S_ISDIR(status.st_mode) ? ENOTDIR : access(folder, W_OK | X_OK) != 0 ? errno : 0;
+  return error == 0 ? GO_ON : fail_output(error, output);
+}
+
 int check_output_name(const char *command, const char *name) {
   size_t size = strlen(name);
-  if (size > 0 && name[size - 1] != '/' && strcmp(name, "-") != 0) return GO_ON;
-  return fail_usage(command, "-o %s is no name of an output, which are several files", size == 0 ? "\"\"" : name);
+  if (size == 0 || name[size - 1] == '/' || strcmp(name, "-") == 0) {
+    return fail_usage(command, "-o %s is no name of an output, which are several files", size == 0 ? "\"\"" : name);
+  }
+  char *folder = need_memory(NULL, size + 2);
+  strcpy(folder, name);
+  char *slash = strrchr(folder, '/');
+  if (slash == NULL) strcpy(folder, ".");
+  else slash[slash == folder] = '\0';
+  int code = check_folder(folder, name);
+  free(folder);
+  return code;
+}
+
+int check_spill_folder(const char *folder) {
+  char *inside = need_memory(NULL, strlen(folder) + 2);
+  sprintf(inside, "%s/", folder);
+  int code = check_folder(folder, inside);
+  free(inside);
+  return code;
 }
 
 bool output_is_terminal(const struct output *output) {

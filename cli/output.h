@@ -31,8 +31,11 @@ int output_write(struct output *output, const void *data, size_t size);
 /* Puts the file in place. Returns code, or another exit code when that failed. With a code other than GO_ON nothing appears. */
 int output_finish(struct output *output, int code);
 
-/* GO_ON when name can be the first part of the names of a shuffle output. */
+/* GO_ON when name can be the first part of the names of a shuffle output, and its folder stands ready. */
 int check_output_name(const char *command, const char *name);
+
+/* GO_ON when files can be made in the folder. */
+int check_spill_folder(const char *folder);
 
 bool output_is_terminal(const struct output *output);
 

@@ -134,7 +134,7 @@ static int check_and_run(const struct request *r) {
   if (r->files.n != 1) return fail_usage(NAME, "one file is wanted, not %d", r->files.n);
   if (r->output == NULL) return fail_usage(NAME, "no output is named: -o NAME");
   int code = check_output_name(NAME, r->output);
-  if (code == GO_ON) code = input_check_named(NAME, r->files.items[0]);
+  if (code == GO_ON) code = input_check_output(NAME, r->files.items[0]);
   if (code != GO_ON) return code;
   char *base = with_ending(r->output, ""), *source = with_ending(r->files.items[0], ""), *index = with_ending(source, ".index");
   code = strcmp(base, source) == 0 ? fail_usage(NAME, "the output is the input, %s", source) : GO_ON;

@@ -83,8 +83,20 @@ int fail_stream(struct ArrowArrayStream *stream, int error, const char *place) {
   return fail_with(exit_code_of(status), "%s: %s", place, message);
 }
 
+static bool closed_pipe_is_error;
+
 int fail_errno(int error, const char *place) {
+  if (error == EPIPE && !closed_pipe_is_error && strcmp(place, "standard output") == 0) return EXIT_CLOSED_PIPE;
   return fail_with(EXIT_SYSTEM, "%s: %s", place, strerror(error));
+}
+
+int fail_output(int error, const char *path) {
+  const char *slash = strrchr(path, '/');
+  int size = slash == NULL ? 1 : (int)(slash - path) + (slash == path);
+  const char *folder = slash == NULL ? "." : path;
+  if (error == ENOENT) return fail_with(EXIT_SYSTEM, "%s: %s; make the folder %.*s first", path, strerror(error), size, folder);
+  if (error == EACCES) return fail_with(EXIT_SYSTEM, "%s: %s in the folder %.*s", path, strerror(error), size, folder);
+  return fail_errno(error, path);
 }
 
 void *need_memory(void *pointer, size_t size) {
@@ -182,6 +194,16 @@ int die_interrupted(void) {
   signal(number, SIG_DFL);
   raise(number);
   return EXIT_SYSTEM;
+}
+
+void catch_closed_pipe(void) {
+  closed_pipe_is_error = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+}
+
+int die_of_closed_pipe(void) {
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+  return EXIT_CLOSED_PIPE;
 }
 
 static int stdout_errno; /* of the first flush that failed */

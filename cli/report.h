@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum exit_code { EXIT_WELL = 0, EXIT_BAD_DATA = 1, EXIT_USAGE = 2, EXIT_SYSTEM = 3, EXIT_INTERRUPTED = 130 };
+enum exit_code { EXIT_WELL = 0, EXIT_BAD_DATA = 1, EXIT_USAGE = 2, EXIT_SYSTEM = 3, EXIT_INTERRUPTED = 130, EXIT_CLOSED_PIPE = 141 };
 
 /* The exit code for a status of the library. */
 int exit_code_of(enum colshuf_status status);
@@ -25,8 +25,14 @@ int fail_error(enum colshuf_status status, const struct colshuf_error *err, cons
 /* The same for a stream whose call gave an errno value. */
 int fail_stream(struct ArrowArrayStream *stream, int error, const char *place);
 
-/* "place: cause of the errno value"; returns EXIT_SYSTEM. */
+/*
+ * "place: cause of the errno value"; returns EXIT_SYSTEM. Nothing is said of a standard output that nobody reads any more (head has seen
+ * enough): EXIT_CLOSED_PIPE, by which main dies of SIGPIPE as others do.
+ */
 int fail_errno(int error, const char *place);
+
+/* The same for an output that cannot be made, with what to do about its folder. */
+int fail_output(int error, const char *path);
 
 /* A remark on standard error that is no failure. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -50,6 +56,10 @@ uint64_t peak_resident(void);
 void catch_interrupts(void);
 int interrupted(void);
 int die_interrupted(void);
+
+/* SIGPIPE gives EPIPE from here on. Where the caller has silenced the signal, a closed pipe is an error like another. */
+void catch_closed_pipe(void);
+int die_of_closed_pipe(void);
 
 /* Flushes standard output, and remembers the cause when that fails. */
 void flush_stdout(void);

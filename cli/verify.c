@@ -24,7 +24,8 @@ struct fault {
 /* One file and what came of it. */
 struct checked {
   const char *path;
-  int code; /* GO_ON until it is done */
+  int code;     /* GO_ON until it is done */
+  bool foreign; /* no shuffle file: nothing to count */
   struct colshuf_error err;
   struct colshuf_verify_summary summary;
   struct fault *faults;
@@ -61,7 +62,26 @@ static void take_fault(void *ctx, const struct colshuf_fault *fault) {
                                                   .offset = fault->offset};
 }
 
+/* To look for blocks in a Parquet file would end in a riddle. */
+static bool is_foreign(struct checked *file) {
+  struct file_kind kind = {0};
+  char problem[128];
+  if (!input_is_foreign(file->path, &kind)) return false;
+  snprintf(problem, sizeof problem, "no shuffle file but %s", kind.what);
+  take_fault(file, &(struct colshuf_fault){.status = COLSHUF_CORRUPT,
+                                           .path = file->path,
+                                           .problem = problem,
+                                           .diagnosis = kind.advice,
+                                           .partition = -1,
+                                           .block = -1,
+                                           .offset = -1});
+  file->summary.faults = 1;
+  file->code = EXIT_BAD_DATA;
+  return file->foreign = true;
+}
+
 static void check_file(struct checked *file) {
+  if (is_foreign(file)) return;
   enum colshuf_status status = colshuf_verify(file->path, NULL, take_fault, file, &file->summary, &file->err);
   file->code = status != COLSHUF_OK ? exit_code_of(status) : file->summary.faults > 0 ? EXIT_BAD_DATA : EXIT_WELL;
 }
@@ -111,7 +131,7 @@ static void print_fault(const struct checked *file, const struct fault *fault) {
 static void print_file(const struct checked *file) {
   const struct colshuf_verify_summary *s = &file->summary;
   for (size_t i = 0; i < file->n_faults; i++) print_fault(file, &file->faults[i]);
-  if (file->code != EXIT_WELL && file->code != EXIT_BAD_DATA) return;
+  if (file->foreign || (file->code != EXIT_WELL && file->code != EXIT_BAD_DATA)) return;
   printf("%s: %s", file->path, file->n_faults == 0 ? "ok" : count_text(s->faults));
   if (file->n_faults > 0) printf(" fault%s", s->faults == 1 ? "" : "s");
   printf("; %s partitions, %s blocks, %s rows, %s", count_text(s->partitions), count_text(s->blocks), count_text(s->rows),

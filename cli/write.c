@@ -86,6 +86,23 @@ static int read_request(int argc, char **argv, struct request *r) {
   return parse_options(&usage, argc, argv, &r->inputs);
 }
 
+/* Options of one way of partitioning, given with another. */
+static int check_ways(const struct request *r) {
+  const struct {
+    bool given, fits;
+    const char *option, *way;
+  } pairs[] = {{r->bounds != NULL, r->range != NULL, "--bounds", "--range"},
+               {r->save_bounds != NULL, r->range != NULL, "--save-bounds", "--range"},
+               {r->seed != 0, r->range != NULL, "--seed", "--range"},
+               {r->task_id != 0, r->round_robin, "--task-id", "--round-robin"},
+               {r->sort_first, r->round_robin, "--sort-first", "--round-robin"},
+               {r->allow_map_keys, r->hash != NULL, "--allow-map-keys", "--hash"}};
+  for (int i = 0; i < N_ELEMENTS(pairs); i++) {
+    if (pairs[i].given && !pairs[i].fits) return fail_usage(NAME, "%s is for %s only", pairs[i].option, pairs[i].way);
+  }
+  return GO_ON;
+}
+
 static int check_request(struct request *r) {
   int ways = (r->hash != NULL) + (r->range != NULL) + r->round_robin + r->single + (r->partition_id != NULL);
   if (r->inputs.n == 0) return fail_usage(NAME, "no input is named (\"-\" is standard input)");
@@ -94,7 +111,9 @@ static int check_request(struct request *r) {
   if (r->n_partitions == 0 && !r->single) return fail_usage(NAME, "how many partitions? -n N");
   if (r->single && r->n_partitions > 1) return fail_usage(NAME, "--single makes one partition, not %" PRId64, r->n_partitions);
   if (r->n_partitions == 0) r->n_partitions = 1;
-  int code = check_output_name(NAME, r->output);
+  int code = check_ways(r);
+  if (code == GO_ON) code = check_output_name(NAME, r->output);
+  for (int i = 0; i < r->spill_dirs.n && code == GO_ON; i++) code = check_spill_folder(r->spill_dirs.items[i]);
   if (code == GO_ON) code = input_check_repeats(NAME, &r->inputs);
   if (code != GO_ON) return code;
   size_t size = strlen(r->output);

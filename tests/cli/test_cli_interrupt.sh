@@ -46,9 +46,12 @@ rm -f results/*
 "$make_table" plain 200000 20000 >table.arrows
 "$colshuf" write table.arrows -o good -n 10 --hash id >/dev/null || exit 1
 for command in "cat good.data" "read good.data -f csv" "read good.data" "convert table.arrows -f json -o -"; do
-  { "$colshuf" $command 2>err; echo $? >code; } | head -c 100 >/dev/null
-  check "$command into a closed pipe: exit code 3" test "$(cat code)" -eq 3
-  check "$command into a closed pipe: one sentence" grep -q '^colshuf: standard output: Broken pipe$' err
+  { (trap - PIPE; "$colshuf" $command 2>err); echo $? >code; } | head -c 100 >/dev/null
+  check "$command into a closed pipe: ends of SIGPIPE, as others do" test "$(cat code)" -eq 141
+  check "$command into a closed pipe: says nothing" test ! -s err
+  { (trap '' PIPE; "$colshuf" $command 2>err); echo $? >code; } | head -c 100 >/dev/null
+  check "$command into a closed pipe, the signal silenced: exit code 3" test "$(cat code)" -eq 3
+  check "$command into a closed pipe, the signal silenced: one sentence" grep -q '^colshuf: standard output: Broken pipe$' err
 done
 "$colshuf" inspect good.data --json >/dev/full 2>err
 check "a full device as standard output: exit code 3" test $? -eq 3
