@@ -17,6 +17,7 @@ struct csf_io {
   ssize_t (*write)(int fd, const void *buffer, size_t size);
   ssize_t (*pwrite)(int fd, const void *buffer, size_t size, off_t offset);
   ssize_t (*copy_range)(int in, off_t *in_offset, int out, size_t size); /* copy_file_range */
+  int (*discard)(int fd, uint64_t offset, uint64_t size); /* fallocate: the range reads as zeros, its blocks are free */
   int (*rename)(const char *from, const char *to);
   int (*unlink)(const char *path);
   int (*fstat)(int fd, struct stat *out);

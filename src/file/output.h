@@ -17,6 +17,7 @@ struct csf_temp_file {
   uint64_t size; /* bytes written so far, gathered ones included */
   uint8_t *pending; /* gathered bytes; allocated at the first small write */
   size_t pending_size;
+  size_t pending_capacity;
   struct colshuf_allocator allocator;
 };
 
@@ -24,7 +25,12 @@ struct csf_temp_file {
 enum colshuf_status csf_temp_create(struct csf_temp_file *file, const char *directory, const char *name,
                                     const struct colshuf_allocator *allocator, struct colshuf_error *err) COLSHUF_MUST_USE;
 enum colshuf_status csf_temp_write(struct csf_temp_file *file, const void *data, size_t size, struct colshuf_error *err) COLSHUF_MUST_USE;
-/* Appends size bytes at offset of another file, without touching them where the system can. Short in = CORRUPT. */
+/* Gathers up to capacity bytes, at least 64 KiB [the default], before it writes. Only before the first write. */
+void csf_temp_gather(struct csf_temp_file *file, size_t capacity);
+/*
+ * Appends size bytes at offset of another file. Short in = CORRUPT. Large ranges are left to the system, which may have means of its own
+ * (file systems that share or move blocks); others are read into what is gathered, where that is more than the default.
+ */
 enum colshuf_status csf_temp_copy(struct csf_temp_file *file, int in, const char *in_path, uint64_t offset, uint64_t size,
                                   struct colshuf_error *err) COLSHUF_MUST_USE;
 /*

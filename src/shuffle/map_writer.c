@@ -13,6 +13,9 @@ static const uint64_t DEFAULT_BLOCK_SIZE = (uint64_t)1 << 20;
 /* What temporary files gather before they write, data and spill. */
 enum { FILE_BUFFERS = 2 << 16 };
 
+/* Of a data file that runs are copied to: csf_temp_copy. */
+static const uint64_t MOST_GATHERED = (uint64_t)256 << 10;
+
 /* Of a large limit, an eighth would be more than all scratch together. */
 static const uint64_t MOST_HELD_BACK = (uint64_t)32 << 20;
 
@@ -463,7 +466,8 @@ static enum colshuf_status commit(struct colshuf_map_writer *writer, struct cols
   CSF_TRY(csf_map_route_pending(writer, err));
   if (writer->sink.emit != NULL) return csf_map_flush(writer, err);
   CSF_TRY(csf_temp_create(&writer->data, writer->place.directory, writer->place.name, &writer->budget.allocator, err));
-  csf_columns_free_memory(&writer->pending); /* room for reading the runs ahead */
+  csf_columns_free_memory(&writer->pending); /* room for reading the runs ahead, and for what the data file gathers */
+  if (writer->spills.n_runs + writer->rows.n_runs > 0) csf_temp_gather(&writer->data, clamp(writer->sizes.piece_bytes / 2, 0, MOST_GATHERED));
   CSF_TRY(csf_map_flush_to_data(writer, err));
   csf_areas_trim(&writer->areas);              /* and for what gathers the index */
   return put_in_place(writer, err);

@@ -4,11 +4,14 @@
 #include <inttypes.h>
 
 #include "base/bytes.h"
+#include "file/io.h"
 
 enum {
   LARGE = 32 << 10, /* bytes that are worth a copy of their own, from file to file */
   DATA_AHEAD_MIN = 1 << 10, /* less is not worth reading ahead */
   DATA_AHEAD_MAX = 256 << 10,
+  KEPT_BEHIND = 1 << 20,    /* so much of a run is given back at a time, in whole pages */
+  PAGE = 4096,
   SIZES_AHEAD_MIN = 64,     /* two numbers and more */
   SIZES_AHEAD_MAX = 4 << 10,
   VARINT_MAX = 10
@@ -156,6 +159,7 @@ static enum colshuf_status rewind_run(struct csf_spills *spills, struct csf_run 
   run->data.size = run->sizes.size = 0;
   run->data_place = run->data_start = run->data_offset;
   run->sizes_place = run->sizes_start = run->sizes_offset;
+  run->kept_from = csf_round_up(run->data_offset, PAGE);
   run->partition = -1;
   return next_partition(spills, run, err);
 }
@@ -206,6 +210,17 @@ static enum colshuf_status copy_run(struct csf_spills *spills, struct csf_run *r
   return csf_temp_copy(out, file->fd, file->path, run->data_place, run->size, err);
 }
 
+/*
+ * Gives back what has been read. That is a favour: a file system that cannot do it costs nothing but place, until the file goes as a whole.
+ * The next pages that are written are then those that were just read, which are in the cache.
+ */
+static void give_back(const struct csf_spills *spills, struct csf_run *run) {
+  uint64_t end = run->data_place / PAGE * PAGE;
+  if (end < run->kept_from + KEPT_BEHIND) return;
+  (void)csf_io_current->discard(spills->files[run->file].fd, run->kept_from, end - run->kept_from);
+  run->kept_from = end;
+}
+
 enum colshuf_status csf_spills_copy(struct csf_spills *spills, int32_t partition, struct csf_temp_file *out, uint64_t *size,
                                     struct colshuf_error *err) {
   for (int32_t i = 0; i < spills->n_runs; i++) {
@@ -214,6 +229,7 @@ enum colshuf_status csf_spills_copy(struct csf_spills *spills, int32_t partition
     CSF_TRY(copy_run(spills, run, out, err));
     *size += run->size;
     run->data_place += run->size;
+    give_back(spills, run);
     CSF_TRY(next_partition(spills, run, err));
   }
   return COLSHUF_OK;
@@ -237,6 +253,7 @@ enum colshuf_status csf_spills_peek(struct csf_spills *spills, int32_t run, uint
 void csf_spills_skip(struct csf_spills *spills, int32_t run, uint64_t size) {
   spills->runs[run].data_place += size;
   spills->runs[run].size -= size;
+  give_back(spills, &spills->runs[run]);
 }
 
 enum colshuf_status csf_spills_advance(struct csf_spills *spills, int32_t run, struct colshuf_error *err) {

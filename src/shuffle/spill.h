@@ -3,7 +3,8 @@
  * Runs of blocks on disk. A run is what one spill writes: the blocks of all partitions, in the order of partitions, and behind
  * them a list of (gap to the next partition that has blocks, bytes) as varints: what is remembered of a run in memory
  * does not grow with partitions. Runs share one file until it is large; then the next folder gets the next file. At the end the
- * runs are read side by side, and their bytes are copied as they are.
+ * runs are read side by side, and their bytes are copied as they are; what has been copied is given back to the file system on the way, so
+ * that a merge needs hardly more place than its output.
  */
 #ifndef CSF_SHUFFLE_SPILL_H
 #define CSF_SHUFFLE_SPILL_H
@@ -23,6 +24,7 @@ struct csf_run {
   uint64_t sizes_place;
   struct csf_buffer data, sizes; /* read ahead: from data_start and sizes_start on */
   uint64_t data_start, sizes_start;
+  uint64_t kept_from;            /* what lies before it was copied, and its place on disk given back */
 };
 
 struct csf_spills {

@@ -50,6 +50,9 @@ static ssize_t faulty_pwrite(int fd, const void *buffer, size_t size, off_t offs
 static ssize_t faulty_copy(int in, off_t *in_offset, int out, size_t size) {
   return strikes("copy_range") ? -1 : csf_io_system.copy_range(in, in_offset, out, shortened("copy_range", size));
 }
+static int faulty_discard(int fd, uint64_t offset, uint64_t size) {
+  return strikes("discard") ? -1 : csf_io_system.discard(fd, offset, size);
+}
 static int faulty_rename(const char *from, const char *to) {
   return strikes("rename") ? -1 : csf_io_system.rename(from, to);
 }
@@ -75,6 +78,7 @@ const struct csf_io test_faulty_io = {.open = faulty_open,
                                      .write = faulty_write,
                                      .pwrite = faulty_pwrite,
                                      .copy_range = faulty_copy,
+                                     .discard = faulty_discard,
                                      .rename = faulty_rename,
                                      .unlink = faulty_unlink,
                                      .fstat = faulty_fstat,

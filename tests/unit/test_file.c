@@ -126,6 +126,61 @@ static enum colshuf_status fill(struct csf_temp_file *data, uint8_t mark, struct
   return status;
 }
 
+static uint64_t copied_by_system;
+
+static ssize_t count_copy(int in, off_t *in_offset, int out, size_t size) {
+  ssize_t n = csf_io_system.copy_range(in, in_offset, out, size);
+  if (n > 0) copied_by_system += (uint64_t)n;
+  return n;
+}
+
+/* Ranges of a file of growing numbers, and writes between them, of sizes on either side of every bound. */
+static void copy_ranges(struct csf_temp_file *file, const uint8_t *all, int fd, struct csf_buffer *expected) {
+  struct colshuf_error err;
+  static const size_t ranges[] = {1, 16383, 16384, 65536, 100000, 262143, 262144, 262145, 9 << 20};
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    REQUIRE_OK(csf_temp_copy(file, fd, "source", 1000 * i, ranges[i], &err));
+    REQUIRE_OK(csf_buffer_append(expected, all + 1000 * i, ranges[i], &err));
+    REQUIRE_OK(csf_temp_write(file, all, ranges[i] / 2, &err));
+    REQUIRE_OK(csf_buffer_append(expected, all, ranges[i] / 2, &err));
+    CHECK_INT(file->size, expected->size);
+  }
+}
+
+static void ranges_are_gathered_or_left_to_the_system(void) {
+  struct colshuf_error err;
+  enum { SIZE = 10 << 20 };
+  static const uint64_t by_system[] = {16384 + 65536 + 100000 + 262143 + 262144 + 262145 + (9 << 20), 9 << 20};
+  uint8_t *all = malloc(SIZE), *got = malloc(2 * SIZE);
+  REQUIRE(all != NULL && got != NULL);
+  for (uint32_t i = 0; i < SIZE; i++) all[i] = (uint8_t)(i * 2654435761u >> 24);
+  struct csf_io counting = csf_io_system;
+  counting.copy_range = count_copy;
+  for (int wide = 0; wide < 2; wide++) {
+    struct csf_temp_file source, file;
+    struct csf_buffer expected;
+    csf_buffer_init(&expected, &test_heap);
+    REQUIRE_OK(csf_temp_create(&source, test_directory(), "source", &test_heap, &err));
+    REQUIRE_OK(csf_temp_write(&source, all, SIZE, &err));
+    REQUIRE_OK(csf_temp_create(&file, test_directory(), "ranges", &test_heap, &err));
+    if (wide) csf_temp_gather(&file, 256 << 10);
+    copied_by_system = 0;
+    csf_io_current = &counting;
+    copy_ranges(&file, all, source.fd, &expected);
+    csf_io_current = &csf_io_system;
+    CHECK_INT(copied_by_system, by_system[wide]);
+    REQUIRE_OK(csf_temp_flush(&file, &err));
+    CHECK_STATUS(csf_temp_copy(&file, source.fd, "source", SIZE - 10, 11, &err), COLSHUF_CORRUPT);
+    REQUIRE_OK(csf_pread_all(file.fd, "ranges", 0, got, expected.size, &err));
+    CHECK(memcmp(got, expected.data, expected.size) == 0);
+    csf_temp_discard(&file);
+    csf_temp_discard(&source);
+    csf_buffer_clear(&expected);
+  }
+  free(all);
+  free(got);
+}
+
 static enum colshuf_status commit_attempt(const struct attempt *attempt, struct colshuf_error *err) {
   char output[512];
   snprintf(output, sizeof output, "%s", path_of("out"));
@@ -548,6 +603,7 @@ static void readers_never_see_a_mix_of_two_attempts(void) {
 static const struct test_case tests[] = {
     TEST(check_values_of_checksums_come_out),
     TEST(checksums_equal_their_definitions_at_every_length),
+    TEST(ranges_are_gathered_or_left_to_the_system),
     TEST(a_commit_can_be_read_back_in_every_form),
     TEST(every_system_call_may_fail_and_no_mix_appears),
     TEST(reading_survives_every_failing_call),

@@ -10,10 +10,13 @@
 #include "support/faults.h"
 #include "support/map_writer.h"
 
-static void sweep_calls(const struct test_input *input, const char *call, enum test_effect effect, int error, uint64_t *n) {
+/* Every step-th call. Returns how many faults were injected, which must be one at least. */
+static uint64_t sweep_calls(const struct test_input *input, uint64_t limit, uint64_t step, const char *call, enum test_effect effect,
+                            int error) {
   struct colshuf_error err;
-  for (uint64_t at = 1;; at++) {
-    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, TEST_TIGHT);
+  uint64_t n = 0;
+  for (uint64_t at = 1;; at += step) {
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, limit);
     test_remove_output();
     int32_t descriptors = test_open_descriptors();
     test_fault = (struct test_fault){call, effect, error, at, 0, false};
@@ -31,25 +34,72 @@ static void sweep_calls(const struct test_input *input, const char *call, enum t
     if (status != COLSHUF_OK) CHECK(status == COLSHUF_IO || status == COLSHUF_CORRUPT);
     if (status == COLSHUF_IO) CHECK_INT(err.system_errno, error);
     test_remove_left_over();
-    if (!test_fault.hit) return;
-    ++*n;
+    if (!test_fault.hit) break;
+    n++;
   }
+  printf("  %s: %" PRIu64 " faults injected\n", call == NULL ? "any call" : call, n);
+  CHECK(n > 0);
+  return n;
 }
 
 static void every_system_call_may_fail(void) {
   struct test_input input;
-  uint64_t n = 0;
   test_plain_input(&input, 18, 14, 1300);
-  sweep_calls(&input, NULL, TEST_FAIL, EIO, &n);
-  sweep_calls(&input, "write", TEST_FAIL, ENOSPC, &n);
-  sweep_calls(&input, "write", TEST_FAIL_FOREVER, ENOSPC, &n);
-  sweep_calls(&input, "copy_range", TEST_FAIL, EIO, &n);
-  sweep_calls(&input, "pread", TEST_FAIL, EIO, &n);
-  sweep_calls(&input, "open", TEST_FAIL, EMFILE, &n);
-  sweep_calls(&input, "write", TEST_SHORT, 0, &n);
-  sweep_calls(&input, "copy_range", TEST_SHORT, 0, &n);
+  uint64_t n = sweep_calls(&input, TEST_TIGHT, 1, NULL, TEST_FAIL, EIO);
+  n += sweep_calls(&input, TEST_TIGHT, 1, "write", TEST_FAIL, ENOSPC);
+  n += sweep_calls(&input, TEST_TIGHT, 1, "write", TEST_FAIL_FOREVER, ENOSPC);
+  n += sweep_calls(&input, TEST_TIGHT, 1, "pread", TEST_FAIL, EIO);
+  n += sweep_calls(&input, TEST_TIGHT, 1, "open", TEST_FAIL, EMFILE);
+  n += sweep_calls(&input, TEST_TIGHT, 1, "write", TEST_SHORT, 0);
   printf("  %" PRIu64 " faults injected\n", n);
   CHECK(n > 60);
+  test_input_close(&input);
+}
+
+/* A limit at which the data file gathers what it copies, and runs so long that some of them is given back on the way. */
+enum { WIDE = 4 << 20 };
+
+static void every_system_call_of_a_merge_of_long_runs_may_fail(void) {
+  struct test_input input;
+  test_plain_input(&input, 47, 16, 8000);
+  sweep_calls(&input, WIDE, 13, NULL, TEST_FAIL, EIO);
+  sweep_calls(&input, WIDE, 10, "write", TEST_FAIL, ENOSPC);
+  sweep_calls(&input, WIDE, 4, "pread", TEST_FAIL, EIO);
+  sweep_calls(&input, WIDE, 4, "pread", TEST_SHORT, 0);
+  sweep_calls(&input, WIDE, 10, "write", TEST_SHORT, 0);
+  test_input_close(&input);
+}
+
+static uint64_t discarded;
+
+static int count_discard(int fd, uint64_t offset, uint64_t size) {
+  CHECK(size >= 1 << 20);
+  CHECK_INT(offset % 4096, 0);
+  discarded += size;
+  return csf_io_system.discard(fd, offset, size);
+}
+
+static void what_was_merged_is_given_back_and_need_not_be(void) {
+  struct test_input input;
+  struct colshuf_map_metrics metrics;
+  struct csf_io counting = csf_io_system;
+  counting.discard = count_discard;
+  test_plain_input(&input, 48, 24, 8000);
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, WIDE);
+  discarded = 0;
+  csf_io_current = &counting;
+  test_shuffle_and_check(&input, &options, &metrics);
+  csf_io_current = &csf_io_system;
+  printf("  %" PRIu64 " bytes of %" PRIu64 " in %" PRIu64 " spills given back\n", discarded, metrics.spilled_bytes, metrics.spills);
+  CHECK(metrics.spills > 1);
+  CHECK(discarded > metrics.spilled_bytes / 3 && discarded <= metrics.spilled_bytes);
+  test_remove_output();
+  test_fault = (struct test_fault){"discard", TEST_FAIL_FOREVER, EOPNOTSUPP, 1, 0, false};
+  csf_io_current = &test_faulty_io;
+  test_shuffle_and_check(&input, &options, NULL);
+  csf_io_current = &csf_io_system;
+  CHECK(test_fault.hit);
+  test_fault.at = 0;
   test_input_close(&input);
 }
 
@@ -461,6 +511,8 @@ static void spilled_rows_that_were_changed_are_found(void) {
 
 static const struct test_case tests[] = {
     TEST(every_system_call_may_fail),
+    TEST(every_system_call_of_a_merge_of_long_runs_may_fail),
+    TEST(what_was_merged_is_given_back_and_need_not_be),
     TEST(a_spill_file_cut_short_is_found_at_the_merge),
     TEST(a_spill_folder_that_vanishes_is_an_error_with_its_name),
     TEST(a_spill_folder_that_vanishes_between_two_spills_is_no_crash),
