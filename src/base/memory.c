@@ -2,6 +2,8 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void *heap_resize(void *ctx, void *pointer, size_t old_size, size_t new_size) {
   (void)ctx;
@@ -16,6 +18,20 @@ static void *heap_resize(void *ctx, void *pointer, size_t old_size, size_t new_s
 struct colshuf_allocator csf_allocator(const struct colshuf_allocator *wanted) {
   if (wanted != NULL && wanted->resize != NULL) return *wanted;
   return (struct colshuf_allocator){.resize = heap_resize};
+}
+
+enum { LARGE_PAGE = 2 << 20 };
+
+/* Whole pages, also of neighbours: where they are not large it is a hint about nothing. */
+void csf_prefer_large_pages(void *pointer, size_t size) {
+#if defined(MADV_HUGEPAGE)
+  long page = sysconf(_SC_PAGESIZE);
+  if (size < LARGE_PAGE || page <= 0) return;
+  size_t before = (uintptr_t)pointer % (size_t)page;
+  (void)madvise((uint8_t *)pointer - before, size + before, MADV_HUGEPAGE);
+#else
+  (void)pointer, (void)size;
+#endif
 }
 
 /*

@@ -21,6 +21,12 @@ void csf_free(const struct colshuf_allocator *allocator, void *pointer, size_t s
 /* Resizes to new_size > 0, keeping the content; on failure NULL and the old block stays. */
 void *csf_realloc(const struct colshuf_allocator *allocator, void *pointer, size_t old_size, size_t new_size);
 
+/*
+ * Tells the system that so much memory will soon be written all over: it may then give it in pages of some MiB, which come at once instead
+ * of at 500 faults each and are found faster later. Where it is not known how to tell, or the memory is small, nothing happens.
+ */
+void csf_prefer_large_pages(void *pointer, size_t size);
+
 /* Borrowed bytes, passed by value. */
 struct csf_span {
   const uint8_t *data;

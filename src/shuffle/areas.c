@@ -42,6 +42,7 @@ static bool add_area(struct csf_areas *areas, size_t size) {
   struct csf_area *area = csf_budget_take(areas->budget, whole, areas->forced);
   if (area == NULL && csf_areas_trim(areas) > 0) area = csf_budget_take(areas->budget, whole, areas->forced);
   if (area == NULL) return false;
+  csf_prefer_large_pages(area, whole);
   *area = (struct csf_area){.next = areas->used, .size = whole, .used = sizeof *area};
   areas->used = area;
   return true;
