@@ -193,10 +193,10 @@ static enum colshuf_status build(struct csf_reader *r, const struct colshuf_sour
   uint64_t most = r->options.memory_limit, *wanted = &decoder.limits.max_decompressed_size;
   if (most != 0 && (*wanted == 0 || *wanted > most)) *wanted = most;
   CSF_TRY(copy_columns(r, err));
-  CSF_TRY(expect_schema(r, err));
   CSF_TRY(colshuf_block_decoder_new(&decoder, &r->decoder, err));
-  r->waiting.allocator = csf_block_decoder_allocator(r->decoder);
+  r->waiting.allocator = csf_block_decoder_allocator(r->decoder); /* before there is a schema: what grows has it from here */
   r->waiting.max_made = most_made(r);
+  CSF_TRY(expect_schema(r, err));
   CSF_TRY(project(r, err));
   bound_fetching(r);
   csf_fetcher_init(&r->fetcher, &r->waiting.allocator, r->wanted);

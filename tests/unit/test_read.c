@@ -257,6 +257,28 @@ static void the_expected_schema_is_announced_and_kept_to(void) {
   expected.release(&expected);
 }
 
+/* What is expected is known before the first block: small flat blocks grow into one batch all the same. */
+static void small_blocks_are_joined_under_an_expected_schema(void) {
+  static struct test_written written;
+  static struct test_reading reading;
+  struct csf_schema *schema = test_schema("k: int32, s: utf8");
+  struct ArrowSchema expected = export_schema("id: int32, name: utf8");
+  test_write_plain(&output, &written, schema, 20, 10);
+  struct colshuf_source source = {.bytes = output.data.data, .size = output.data.size};
+  for (int threads = 0; threads < 3; threads++) {
+    struct colshuf_read_options options = {.expected_schema = &expected, .threads = threads, .any_order = threads == 2};
+    test_read_all(&source, 1, &options, &reading);
+    CHECK_STRING(reading.message, "");
+    CHECK_INT(reading.n, 1);
+    test_check_read(&reading, &written, 0, 20, NULL);
+    test_reading_clear(&reading);
+  }
+  expected.release(&expected);
+  test_written_clear(&written);
+  test_output_clear(&output);
+  csf_schema_release(schema);
+}
+
 static void nothing_gives_nothing(void) {
   static struct test_reading reading;
   struct test_drip drip = {0};
@@ -413,6 +435,7 @@ static const struct test_case tests[] = {
     TEST(dictionaries_stay_where_the_first_block_has_them),
     TEST(a_block_of_another_type_is_named),
     TEST(the_expected_schema_is_announced_and_kept_to),
+    TEST(small_blocks_are_joined_under_an_expected_schema),
     TEST(nothing_gives_nothing),
     TEST(rows_without_columns_are_counted),
     TEST(batches_outlive_the_stream),
