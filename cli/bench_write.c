@@ -171,7 +171,7 @@ static void print_figures(const struct run *run) {
   const struct colshuf_map_metrics *m = &run->metrics;
   printf("%s: %s rows in %s batches -> %s blocks, %s partitions, %s\n", run->request->input, count_text(m->rows), count_text(m->batches),
          count_text(m->blocks), count_text((uint64_t)run->request->n_partitions), codec_name(run->codec));
-  printf("  bytes      %s (%s before compression)\n", size_text(m->written_bytes), size_text(m->raw_bytes));
+  printf("  bytes      %s (%s before dictionaries and compression)\n", size_text(m->written_bytes), size_text(m->raw_bytes));
   printf("  spills     %s (%s)\n", count_text(m->spills), size_text(m->spilled_bytes));
   print_map_times(m, run->elapsed_ns, run->peak_resident, 11);
   printf("  raw codec  %s, %s -> %s\n", time_text(run->raw_ns), size_text(run->raw_bytes), size_text(run->raw_written));

@@ -325,7 +325,7 @@ static void print_json(const struct job *job, const struct colshuf_map_metrics *
 static void print_figures(const struct job *job, const struct colshuf_map_metrics *m, uint64_t elapsed) {
   printf("%s.data: %s rows in %s blocks, %s partitions\n", job->request->base, count_text(m->rows), count_text(m->blocks),
          count_text((uint64_t)job->request->n_partitions));
-  printf("  bytes   %s (%s before compression", size_text(m->written_bytes), size_text(m->raw_bytes));
+  printf("  bytes   %s (%s before dictionaries and compression", size_text(m->written_bytes), size_text(m->raw_bytes));
   if (m->written_bytes > 0) printf(", ratio %.2f", (double)m->raw_bytes / (double)m->written_bytes);
   printf(")\n  spills  %s", count_text(m->spills));
   if (m->spills > 0) printf(" (%s)", size_text(m->spilled_bytes));
