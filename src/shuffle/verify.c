@@ -10,10 +10,14 @@
 #include "base/bytes.h"
 #include "block/decoder.h"
 #include "file/checksum.h"
+#include "file/flip.h"
 #include "file/output.h"
 #include "shuffle/source.h"
 
 enum { MOST_HELD = 32 };
+
+/* Bytes of partitions with a wrong checksum in which a flipped bit is looked for: some tenths of a second. */
+static const uint64_t MOST_SEARCHED = (uint64_t)64 << 20;
 
 /* A block that is wrong, until its partition has been read. */
 struct held_fault {
@@ -42,6 +46,16 @@ struct verification {
   size_t n_held;
   uint64_t n_compared, n_differing; /* partitions with bytes */
   bool any_bad_block;
+  uint64_t searched; /* bytes, of MOST_SEARCHED */
+};
+
+/* One flipped bit that explains a wrong checksum. */
+struct flip {
+  uint64_t offset; /* in the file; of the first such byte */
+  uint64_t n;      /* such bytes, all in the same block */
+  int bit;
+  int64_t block;
+  uint64_t block_offset;
 };
 
 static const char *const index_of_another_attempt =
@@ -54,6 +68,8 @@ static const char *const bad_writer = "the bytes are as they were written: the w
 static const char *const changed_values =
     "the bytes changed after they were written, where only the checksum shows it: values may be wrong though every block can "
     "be read";
+static const char *const changed_checksum =
+    "every block can be read, and the checksums differ in one bit: the checksum file changed, not the data";
 static const char *const no_block_here =
     "no block starts here: a block before it lost or gained bytes, or its header was overwritten";
 static const char *const foreign_checksums =
@@ -156,21 +172,95 @@ static bool has_bytes(const struct verification *v, int32_t partition) {
   return offsets != NULL && offsets[partition + 1] > offsets[partition];
 }
 
-/* The checksum of the partition differs. Where it has one block only, that is the one. */
+/* The block of a partition that has a byte of the file. Headers before the byte are as they were: nothing else has changed. */
+static bool find_block(const struct verification *v, int32_t partition, uint64_t byte, struct flip *flip) {
+  uint64_t at = v->source.index.offsets[partition];
+  for (int64_t block = 0; at <= byte; block++) {
+    uint8_t bytes[COLSHUF_BLOCK_HEADER_SIZE];
+    struct colshuf_block_header header = {0};
+    bool in_header = byte - at < sizeof bytes;
+    if (!in_header && (csf_pread_all(v->source.fd, v->data_path, at, bytes, sizeof bytes, NULL) != COLSHUF_OK ||
+                       colshuf_block_header_read(bytes, sizeof bytes, &header, NULL) != COLSHUF_OK)) {
+      return false;
+    }
+    if (in_header || byte - at < header.block_size) {
+      flip->block = block;
+      flip->block_offset = at;
+      return true;
+    }
+    at += header.block_size;
+  }
+  return false;
+}
+
+/* Takes one more byte that may be the flipped one. False when it cannot be told any more in which block that is. */
+static bool take_candidate(const struct verification *v, int32_t partition, uint64_t byte, struct flip *flip) {
+  struct flip other = {0};
+  if (!find_block(v, partition, byte, &other)) return false;
+  if (flip->n++ > 0) return other.block == flip->block;
+  flip->offset = byte;
+  flip->block = other.block;
+  flip->block_offset = other.block_offset;
+  return true;
+}
+
+/* Whether one flipped bit explains that the checksum differs, in one block only. */
+static bool find_flip(struct verification *v, int32_t partition, struct flip *flip) {
+  const uint64_t *offsets = v->source.index.offsets;
+  uint64_t size = offsets[partition + 1] - offsets[partition];
+  if (v->foreign_index || size > MOST_SEARCHED - v->searched) return false;
+  v->searched += size;
+  struct csf_flips flips = csf_flips_find(v->source.algorithm, v->source.running, v->source.checksums[partition], size);
+  *flip = (struct flip){.bit = flips.bit};
+  for (uint64_t i = 0; i < flips.n; i++) {
+    uint64_t byte = offsets[partition] + flips.byte + i * flips.stride;
+    uint8_t now = 0;
+    if (csf_pread_all(v->source.fd, v->data_path, byte, &now, 1, NULL) != COLSHUF_OK) return false;
+    if (flips.value >= 0 && (now >> flips.bit & 1) != flips.value) continue;
+    if (!take_candidate(v, partition, byte, flip)) return false;
+  }
+  return flip->n > 0;
+}
+
+/* What is wrong, with the flipped bit where there is one; in text. */
+static void describe_mismatch(char *text, size_t size, const char *problem, const struct flip *flip) {
+  if (flip == NULL) {
+    snprintf(text, size, "%s", problem);
+  } else if (flip->n == 1) {
+    snprintf(text, size, "%s; one flipped bit explains it: bit %d of byte %" PRIu64 " of the file, in block %" PRId64, problem,
+             flip->bit, flip->offset, flip->block);
+  } else {
+    snprintf(text, size, "%s; one flipped bit explains it: bit %d of one of %" PRIu64 " bytes in block %" PRId64, problem,
+             flip->bit, flip->n, flip->block);
+  }
+}
+
+static bool is_one_bit(uint32_t word) {
+  return word != 0 && (word & (word - 1)) == 0;
+}
+
+/* The checksum of the partition differs. Where it has one block only, that is the one; else a flipped bit may tell. */
 static void take_mismatch(struct verification *v, const struct csf_source_block *place, const char *problem) {
-  v->n_differing += has_bytes(v, place->partition);
+  int32_t partition = place->partition;
+  v->n_differing += has_bytes(v, partition);
+  struct flip flip;
+  char text[sizeof((struct colshuf_error *)NULL)->message + 160];
+  bool flipped = find_flip(v, partition, &flip), one_block = v->summary->blocks == v->blocks_before + 1;
+  describe_mismatch(text, sizeof text, problem, flipped ? &flip : NULL);
   if (v->n_held > 0) {
-    tell_held(v, DIFFERS, problem);
+    tell_held(v, DIFFERS, text);
     return;
   }
-  bool one_block = v->summary->blocks == v->blocks_before + 1;
-  const char *diagnosis = v->foreign_index ? index_of_another_attempt : changed_values;
+  bool in_checksum = !flipped && is_one_bit(v->source.running ^ v->source.checksums[partition]);
+  const char *diagnosis = v->foreign_index ? index_of_another_attempt : in_checksum ? changed_checksum : changed_values;
   tell(v, &(struct colshuf_fault){.status = COLSHUF_CORRUPT,
                                   .path = v->data_path,
-                                  .partition = place->partition,
-                                  .block = one_block ? 0 : -1,
-                                  .offset = (int64_t)v->source.index.offsets[place->partition],
-                                  .problem = problem,
+                                  .partition = partition,
+                                  .block = flipped     ? flip.block
+                                           : one_block ? 0
+                                                       : -1,
+                                  .offset = (int64_t)(flipped ? flip.block_offset : v->source.index.offsets[partition]),
+                                  .problem = text,
                                   .diagnosis = diagnosis});
 }
 

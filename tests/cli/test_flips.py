@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""1,000 random bits of outputs with checksums are flipped, one at a time: `colshuf verify` finds each, in the right partition and, where it names
-a block, in the right one. Then bits of the index and of the checksum file. Usage: test_flips.py BUILD
+"""1,000 random bits of outputs with checksums are flipped, one at a time: `colshuf verify` finds each, and names partition, block and the
+bit itself. Then bits of a partition too large for Adler-32 to tell them apart, of the index and of the checksum file. Usage: test_flips.py BUILD
 """
 import json
 import os
@@ -14,25 +14,22 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness  # noqa: E402
 
 FLIPS = 100 if os.environ.get("COLSHUF_QUICK") else 1000
+# Codec and checksum: partitions of some 10 KiB in several blocks each.
 WAYS = [("lz4", "adler32"), ("zstd", "crc32"), ("snappy", "crc32c"), ("none", "adler32")]
-
-# How many flips of a hundred have their block named at least. Where a bit makes another value and nothing else, only the checksum tells,
-# and that is one for all blocks of the partition.
-LEAST_NAMED = {"lz4": 20, "zstd": 35, "snappy": 80, "none": 15}
-
 
 class Output:
     """One shuffle output of many partitions, some of them of several blocks, and where its blocks are."""
 
-    def __init__(self, folder, table, codec, checksum):
-        self.name = os.path.join(folder, codec)
+    def __init__(self, folder, table, codec, checksum, n_partitions=8, block_rows=150):
+        self.name = os.path.join(folder, f"{codec}-{n_partitions}")
         self.checksum = f"{self.name}.checksum.{checksum.upper()}"
-        harness.colshuf("write", table, "-o", self.name, "-n", "8", "--hash", "k", "--codec", codec, "--checksum", checksum, "--block-rows", "150")
+        harness.colshuf("write", table, "-o", self.name, "-n", n_partitions, "--hash", "k", "--codec", codec, "--checksum", checksum,
+                        "--block-rows", block_rows)
         self.data = self.name + ".data"
         blocks = json.loads(harness.colshuf("inspect", self.data, "--blocks", "--json"))["block_list"]
         self.blocks = [(b["offset"], b["offset"] + b["bytes"], b["partition"], b["block"]) for b in blocks]
         self.size = os.path.getsize(self.data)
-        assert self.blocks[-1][1] == self.size and len(self.blocks) > 16, self.blocks
+        assert self.blocks[-1][1] == self.size and len(self.blocks) > 2 * n_partitions, self.blocks
 
     def block_at(self, offset):
         return next(b for b in self.blocks if b[0] <= offset < b[1])
@@ -65,7 +62,8 @@ class Flipped:
         self._turn()
 
 
-def check_data(output, chance, n):
+def check_data(output, chance, n, least_named):
+    """n bits of the data file; so many at least must be told with their block and their place."""
     named = 0
     for _ in range(n):
         bit = chance.randrange(8 * output.size)
@@ -80,11 +78,13 @@ def check_data(output, chance, n):
         if "block" in first:
             named += 1
             assert first["block"] == block and first["offset"] == start, "another block: " + place
+            exact = f"one flipped bit explains it: bit {bit % 8} of "
+            assert exact in first["problem"] or "flipped" not in first["problem"], "another bit: " + place
+            if least_named == n:
+                assert exact + f"byte {bit // 8} of the file" in first["problem"], "another byte: " + place
     assert not output.faults(), "turned back, it is well again"
     print(f"     {os.path.basename(output.data)}: {n} flips found, {named} with their block")
-    # A few flips say little of how many of a hundred.
-    least = n * LEAST_NAMED[os.path.basename(output.name)] // 100 if n > 200 else 1
-    assert named >= least, f"only {named} of {n} with their block"
+    assert named >= least_named, f"only {named} of {n} with their block"
 
 
 def check_beside(output, path, chance):
@@ -96,6 +96,15 @@ def check_beside(output, path, chance):
         assert faults, f"not found: bit {bit} of {path}"
         if path == output.checksum:
             assert {fault.get("partition") for fault in faults} <= {bit // 64, None}, f"bit {bit} of {path}: {faults}"
+            told = all("the checksum file changed, not the data" in fault["diagnosis"] for fault in faults if "partition" in fault)
+            assert told, f"bit {bit} of {path}: {faults}"
+
+
+def make_table(build, folder, rows):
+    table = os.path.join(folder, f"table-{rows}.arrows")
+    with open(table, "wb") as out:
+        subprocess.run([os.path.join(build, "tests", "make_table"), "plain", str(rows)], check=True, stdout=out)
+    return table
 
 
 def main():
@@ -104,14 +113,14 @@ def main():
     suite = harness.Suite()
     chance = random.Random(20)
     with tempfile.TemporaryDirectory(prefix="colshuf-flips-") as folder:
-        table = os.path.join(folder, "table.arrows")
-        with open(table, "wb") as out:
-            subprocess.run([os.path.join(build, "tests", "make_table"), "plain", "4000"], check=True, stdout=out)
+        table, n = make_table(build, folder, 4000), FLIPS // len(WAYS)
         for codec, checksum in WAYS:
             output = Output(folder, table, codec, checksum)
-            suite.check(f"{FLIPS // len(WAYS)} bits of {codec} data under {checksum}", check_data, output, chance, FLIPS // len(WAYS))
+            suite.check(f"{n} bits of {codec} data under {checksum}", check_data, output, chance, n, n)
             suite.check(f"bits of the index, {codec}", check_beside, output, output.name + ".index", chance)
             suite.check(f"bits of the {checksum} file", check_beside, output, output.checksum, chance)
+        large = Output(folder, make_table(build, folder, 10000), "none", "adler32", 1, 3000)
+        suite.check("bits of a partition of several times 64 KiB", check_data, large, chance, FLIPS // 10, 1)
     suite.finish()
 
 
