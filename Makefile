@@ -36,13 +36,14 @@ bench-read: all
 bench-write: all
 	@BUILD=$(BUILD) tools/bench write
 
-# make fuzz TIME=60: seconds for each target
+# make fuzz TIME=60: seconds for each target; ENGINE=afl: by AFL++ (package afl++)
 TIME ?= 30
+ENGINE ?= libfuzzer
 fuzz:
-	@tools/setup build && tools/setup check && tools/fuzz $(TIME)
+	@tools/setup build && tools/setup check && tools/fuzz $(TIME) --engine $(ENGINE)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan build-clang build-gcc build-fuzz
+	@rm -rf $(BUILD) build-asan build-tsan build-clang build-gcc build-fuzz build-afl
