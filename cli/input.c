@@ -292,16 +292,21 @@ static struct colshuf_read_options read_options(const struct selection *selectio
   };
 }
 
+/* A reader stops at the first fault; verify goes on and says where it may come from. */
+static const char *hint(const struct input *input) {
+  return input->kind == INPUT_BLOCKS ? "colshuf verify tells more" : NULL;
+}
+
 static int get_schema(struct input *input) {
   int error = input->stream.get_schema(&input->stream, &input->schema);
-  return error == 0 ? GO_ON : fail_stream(&input->stream, error, input->name);
+  return error == 0 ? GO_ON : fail_stream(&input->stream, error, input->name, hint(input));
 }
 
 static int open_sources(struct input *input, const struct colshuf_source *sources, int n,
                         const struct colshuf_read_options *options) {
   struct colshuf_error err = {0};
   enum colshuf_status status = colshuf_read(sources, n, options, input->metrics, &input->stream, &err);
-  if (status != COLSHUF_OK) return fail_error(status, &err, n == 1 ? input->name : NULL);
+  if (status != COLSHUF_OK) return fail_error_hint(status, &err, n == 1 ? input->name : NULL, hint(input));
   return get_schema(input);
 }
 
@@ -420,7 +425,7 @@ int input_next(struct input *input, struct ArrowArray *batch) {
   if (error == 0 && batch->release != NULL && input->columns != NULL) project_batch(batch, input->columns, input->n_columns);
   if (error == 0) return GO_ON;
   if (interrupted()) return EXIT_INTERRUPTED;
-  return fail_stream(&input->stream, error, input->name);
+  return fail_stream(&input->stream, error, input->name, hint(input));
 }
 
 int input_remarks(const struct input *input) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "nearest.h"
 #include "options.h"
 #include "report.h"
 
@@ -37,18 +38,27 @@ static int print_help(void) {
   return finish_stdout(EXIT_WELL);
 }
 
+static int run_command(const char *name, int argc, char **argv) {
+  struct nearest meant = {.word = name, .size = strlen(name)};
+  for (int i = 0; i < N_ELEMENTS(commands); i++) {
+    if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc, argv);
+    nearest_see(&meant, commands[i].name);
+  }
+  if (meant.best == NULL) return fail_usage("", "there is no command %s", name);
+  return fail_usage("", "there is no command %s; did you mean %s?", name, meant.best);
+}
+
 static int run(int argc, char **argv) {
   const char *name = argc < 2 ? "" : argv[1];
+  char help[] = "--help", *only_help[] = {help, NULL};
   if (argc < 2) return fail_usage("", "which command?");
+  if (strcmp(name, "help") == 0 && argc == 3) return run_command(argv[2], 1, only_help);
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) return print_help();
-  if (strcmp(name, "--version") == 0) {
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0) {
     printf("colshuf %s\n", colshuf_version());
     return finish_stdout(EXIT_WELL);
   }
-  for (int i = 0; i < N_ELEMENTS(commands); i++) {
-    if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
-  }
-  return fail_usage("", "there is no command %s", name);
+  return run_command(name, argc - 2, argv + 2);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nearest.h"
 #include "report.h"
 
 void strings_add(struct strings *strings, const char *item) {
@@ -184,10 +185,20 @@ static int take_option(const struct usage *usage, const struct option *option, c
   return set_option(usage, option, attached != NULL ? attached : words->argv[words->next++]);
 }
 
+static int refuse_long(const struct usage *usage, const char *word, size_t size) {
+  struct nearest meant = {.word = word, .size = size};
+  nearest_see(&meant, "help");
+  for (int i = 0; i < usage->n_options; i++) {
+    if (usage->options[i].name != NULL) nearest_see(&meant, usage->options[i].name);
+  }
+  if (meant.best == NULL) return fail_usage(usage->command, "there is no option --%.*s", (int)size, word);
+  return fail_usage(usage->command, "there is no option --%.*s; did you mean --%s?", (int)size, word, meant.best);
+}
+
 static int take_long(const struct usage *usage, const char *word, struct words *words) {
   size_t size = strcspn(word, "=");
   const struct option *option = find_long(usage, word, size);
-  if (option == NULL) return fail_usage(usage->command, "there is no option --%.*s", (int)size, word);
+  if (option == NULL) return refuse_long(usage, word, size);
   return take_option(usage, option, word[size] == '=' ? word + size + 1 : NULL, words);
 }
 

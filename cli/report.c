@@ -70,17 +70,24 @@ static bool names(const char *message, const char *place) {
   return place == NULL || strstr(message, place) != NULL;
 }
 
-int fail_error(enum colshuf_status status, const struct colshuf_error *err, const char *place) {
-  if (names(err->message, place)) return fail_with(exit_code_of(status), "%s", err->message);
-  return fail_with(exit_code_of(status), "%s: %s", place, err->message);
+static int fail_message(enum colshuf_status status, const char *message, const char *place, const char *hint) {
+  bool named = names(message, place), hinted = hint != NULL && status == COLSHUF_CORRUPT;
+  return fail_with(exit_code_of(status), "%s%s%s%s%s%s", named ? "" : place, named ? "" : ": ", message, hinted ? " (" : "", hinted ? hint : "",
+                   hinted ? ")" : "");
 }
 
-int fail_stream(struct ArrowArrayStream *stream, int error, const char *place) {
+int fail_error(enum colshuf_status status, const struct colshuf_error *err, const char *place) {
+  return fail_message(status, err->message, place, NULL);
+}
+
+int fail_error_hint(enum colshuf_status status, const struct colshuf_error *err, const char *place, const char *hint) {
+  return fail_message(status, err->message, place, hint);
+}
+
+int fail_stream(struct ArrowArrayStream *stream, int error, const char *place, const char *hint) {
   enum colshuf_status status = colshuf_stream_status(stream);
   const char *message = stream->get_last_error(stream);
-  if (message == NULL) message = strerror(error);
-  if (names(message, place)) return fail_with(exit_code_of(status), "%s", message);
-  return fail_with(exit_code_of(status), "%s: %s", place, message);
+  return fail_message(status, message == NULL ? strerror(error) : message, place, hint);
 }
 
 static bool closed_pipe_is_error;

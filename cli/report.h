@@ -21,9 +21,10 @@ int fail_with(int code, const char *format, ...) __attribute__((format(printf, 2
 
 /* "colshuf: message of err", with "place: " before it unless place is NULL; returns the exit code of status. */
 int fail_error(enum colshuf_status status, const struct colshuf_error *err, const char *place);
+int fail_error_hint(enum colshuf_status status, const struct colshuf_error *err, const char *place, const char *hint);
 
-/* The same for a stream whose call gave an errno value. */
-int fail_stream(struct ArrowArrayStream *stream, int error, const char *place);
+/* The same for a stream whose call gave an errno value. hint: what to do where its bytes are corrupt, or NULL. */
+int fail_stream(struct ArrowArrayStream *stream, int error, const char *place, const char *hint);
 
 /*
  * "place: cause of the errno value"; returns EXIT_SYSTEM. Nothing is said of a standard output that nobody reads any more (head has seen

@@ -164,7 +164,7 @@ static int open_input(struct job *job, int i) {
   if (code != GO_ON) return code;
   if (job->schema.release == NULL) {
     int error = job->input.stream.get_schema(&job->input.stream, &job->schema);
-    return error == 0 ? GO_ON : fail_stream(&job->input.stream, error, job->input.name);
+    return error == 0 ? GO_ON : fail_stream(&job->input.stream, error, job->input.name, NULL);
   }
   struct text why = {0};
   if (!schemas_match(&job->schema, &job->input.schema, &why)) {

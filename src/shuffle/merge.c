@@ -38,8 +38,8 @@ static enum colshuf_status choose_partitions(struct merging *m, int32_t n) {
   m->first = m->options->first_partition;
   m->end = all ? n : m->options->end_partition;
   if (m->first < 0 || m->end < m->first || m->end > n) {
-    return csf_fail(m->err, COLSHUF_INVALID_ARGUMENT, "partitions %" PRId32 " to %" PRId32 " of %" PRId32, m->first, m->end - 1,
-                    n);
+    return csf_fail(m->err, COLSHUF_INVALID_ARGUMENT,
+                    "partitions %" PRId32 " to %" PRId32 " of %" PRId32 ", which are counted from 0", m->first, m->end - 1, n);
   }
   size_t places = n == 0 ? 1 : (size_t)n;
   m->sizes = csf_alloc_zero(&m->allocator, places * sizeof *m->sizes);
@@ -146,7 +146,8 @@ static enum colshuf_status copy_blocks(struct merging *m, struct csf_source *sou
 }
 
 static enum colshuf_status copy_source(struct merging *m, const char *path) {
-  struct csf_source_options options = {.allocator = m->allocator, .window = &m->window, .exact_size = true, .verify_checksums = true};
+  struct csf_source_options options = {
+      .allocator = m->allocator, .window = &m->window, .exact_size = true, .verify_checksums = true};
   struct colshuf_source spec = {.data_path = path, .first_partition = m->first, .end_partition = m->end};
   struct csf_source source;
   if (m->first == m->end) return COLSHUF_OK;

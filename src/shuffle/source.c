@@ -36,7 +36,8 @@ static enum colshuf_status choose_partitions(struct csf_source *source, const st
   bool all = first == 0 && end == 0;
   if (!all && (first < 0 || first > end || end > n)) {
     return csf_fail(err, COLSHUF_INVALID_ARGUMENT, "%s: partitions %" PRId32 " to %" PRId32 " of %" PRId32 "%s", source->name,
-                    first, end > first ? end - 1 : end, n, source->index.offsets == NULL ? " (there is no index)" : "");
+                    first, end > first ? end - 1 : end, n,
+                    source->index.offsets == NULL ? " (there is no index)" : ", which are counted from 0");
   }
   source->partition = first - 1;
   source->end_partition = source->index.offsets == NULL ? 1 : all ? n : end;
@@ -230,8 +231,8 @@ static void start_partition(struct csf_source *source) {
   source->block = 0;
   source->offset = source->index.offsets == NULL ? 0 : source->index.offsets[source->partition];
   source->partition_end = source->index.offsets == NULL ? source->data_size : source->index.offsets[source->partition + 1];
-  source->overlong = source->exact_size && source->index.offsets != NULL && source->partition + 1 == source->index.n_partitions &&
-                     source->data_size > source->partition_end;
+  source->overlong = source->exact_size && source->index.offsets != NULL &&
+                     source->partition + 1 == source->index.n_partitions && source->data_size > source->partition_end;
   source->checked = source->checksums != NULL;
   source->running = csf_checksum_start(source->algorithm);
 }

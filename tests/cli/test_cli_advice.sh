@@ -92,6 +92,38 @@ run write table.arrows -o x -n 2 --hash id --spill-dir good.data
 expect 3 "a file as the folder for spills" "good.data/: Not a directory"
 no_output "folders that are not there" x
 
+# What was probably meant, and nothing where nothing is near.
+for pair in wriet:write raed:read catt:cat inspekt:inspect verfy:verify; do
+  run ${pair%:*}
+  expect 2 "${pair%:*}" "there is no command ${pair%:*}; did you mean ${pair#*:}?"
+done
+for word in x inspection frobnicate "" --codec; do
+  run "$word"
+  expect 2 "\"$word\"" "there is no command $word (see"
+done
+run read good.data --colums id
+expect 2 "a mistyped option" "there is no option --colums; did you mean --columns?"
+run verify good.data --hlep
+expect 2 "a mistyped --help" "there is no option --hlep; did you mean --help?"
+run write table.arrows --mem-limit=5M
+expect 2 "an option of another program" "there is no option --mem-limit (see"
+run write --help
+mv out write-help
+run help write
+expect 0 "help of a command"
+check "is what --help says" cmp -s out write-help
+run help wriet
+expect 2 "help of no command" "did you mean write?"
+for form in --version -V version; do
+  run $form
+  check "$form" grep -qE '^colshuf [0-9]+\.' out
+done
+run read good.data --partition 4 -f csv
+expect 2 "one partition too far" "partitions 4 to 4 of 4, which are counted from 0"
+run cat hit.data
+expect 1 "cat of a damaged file sends to verify" "partition 0, block 0 at offset 0"
+check "by name" grep -q '(colshuf verify tells more)$' err
+
 # An option that would do nothing is a mistake.
 for pair in "--bounds table.arrow:--range" "--save-bounds b:--range" "--seed 5:--range" "--task-id 3:--round-robin" "--sort-first:--round-robin"; do
   run write table.arrows -o x -n 2 --hash id ${pair%:*}
