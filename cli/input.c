@@ -289,6 +289,7 @@ static struct colshuf_read_options read_options(const struct selection *selectio
       .verify_checksums = selection->verify_checksums,
       .skip_corrupt = selection->skip_corrupt,
       .threads = (int)selection->threads,
+      .any_order = selection->any_order,
   };
 }
 

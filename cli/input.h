@@ -37,7 +37,7 @@ struct selection {
   uint64_t memory_limit;
   int64_t target_rows;
   int64_t threads;
-  bool keep_dictionaries;
+  bool any_order, keep_dictionaries;
   bool verify_checksums;
   bool skip_corrupt;
   bool trusted;

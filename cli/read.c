@@ -26,6 +26,8 @@ struct request {
       {"target-rows", 0, OPTION_NUMBER, "N", "small blocks are joined to batches of at least N rows [8192]",                   \
        &(r)->selection.target_rows, 1, INT32_MAX},                                                                               \
       {"threads", 0, OPTION_NUMBER, "N", "threads that decode ahead [0]", &(r)->selection.threads, 0, 1024},                   \
+      {"any-order", 0, OPTION_FLAG, NULL, "with threads: each reads inputs of its own, rows come as they arrive",              \
+       &(r)->selection.any_order, 0, 0},                                                                                         \
       {"keep-dictionaries", 0, OPTION_FLAG, NULL, "leave dictionary columns as they are", &(r)->selection.keep_dictionaries,   \
        0, 0},                                                                                                                    \
       {"verify-checksums", 0, OPTION_FLAG, NULL, "compare each partition with the checksum file",                              \

@@ -31,12 +31,12 @@ _colshuf() {
   fi
   case ${COMP_WORDS[1]} in
     write) options="--output -o --partitions -n --hash --range --round-robin --single --partition-id --codec --memory-limit -m --block-size --block-rows --checksum --spill-dir --threads --compat --offsets --layout --no-dictionary --rules --bounds --save-bounds --seed --task-id --sort-first --allow-map-keys --native-index --json --help -h" ;;
-    read) options="--partition -p --partitions --columns -c --output -o --format -f --compress --memory-limit -m --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help -h" ;;
+    read) options="--partition -p --partitions --columns -c --output -o --format -f --compress --memory-limit -m --target-rows --threads --any-order --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help -h" ;;
     cat) options="--rows -n --partition -p --partitions --columns -c --skip-corrupt --wide -w --json --help -h" ;;
     head) options="--rows -n --partition -p --partitions --columns -c --skip-corrupt --wide -w --json --help -h" ;;
     stats) options="--partition -p --partitions --columns -c --json --help -h" ;;
-    convert) options="--output -o --format -f --compress --partition -p --partitions --columns -c --memory-limit -m --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help -h" ;;
-    extract) options="--partition -p --partitions --columns -c --output -o --format -f --compress --memory-limit -m --target-rows --threads --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help -h" ;;
+    convert) options="--output -o --format -f --compress --partition -p --partitions --columns -c --memory-limit -m --target-rows --threads --any-order --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help -h" ;;
+    extract) options="--partition -p --partitions --columns -c --output -o --format -f --compress --memory-limit -m --target-rows --threads --any-order --keep-dictionaries --verify-checksums --skip-corrupt --trusted --help -h" ;;
     merge) options="--output -o --partitions --checksum --native-index --json --help -h" ;;
     repack) options="--output -o --codec --memory-limit -m --block-size --block-rows --checksum --compat --offsets --layout --no-dictionary --native-index --json --help -h" ;;
     inspect) options="--blocks -b --deep --index --html --json --help -h" ;;

@@ -69,6 +69,7 @@ _colshuf() {
         '(-m --memory-limit)'{-m,--memory-limit=}'[what the reader may hold \[64M\]]:SIZE:' \
         '--target-rows=[small blocks are joined to batches of at least N rows \[8192\]]:N:' \
         '--threads=[threads that decode ahead \[0\]]:N:' \
+        '--any-order[with threads\: each reads inputs of its own, rows come as they arrive]' \
         '--keep-dictionaries[leave dictionary columns as they are]' \
         '--verify-checksums[compare each partition with the checksum file]' \
         '--skip-corrupt[leave corrupt blocks out and go on (exit code 1)]' \
@@ -120,6 +121,7 @@ _colshuf() {
         '(-m --memory-limit)'{-m,--memory-limit=}'[what the reader may hold \[64M\]]:SIZE:' \
         '--target-rows=[small blocks are joined to batches of at least N rows \[8192\]]:N:' \
         '--threads=[threads that decode ahead \[0\]]:N:' \
+        '--any-order[with threads\: each reads inputs of its own, rows come as they arrive]' \
         '--keep-dictionaries[leave dictionary columns as they are]' \
         '--verify-checksums[compare each partition with the checksum file]' \
         '--skip-corrupt[leave corrupt blocks out and go on (exit code 1)]' \
@@ -138,6 +140,7 @@ _colshuf() {
         '(-m --memory-limit)'{-m,--memory-limit=}'[what the reader may hold \[64M\]]:SIZE:' \
         '--target-rows=[small blocks are joined to batches of at least N rows \[8192\]]:N:' \
         '--threads=[threads that decode ahead \[0\]]:N:' \
+        '--any-order[with threads\: each reads inputs of its own, rows come as they arrive]' \
         '--keep-dictionaries[leave dictionary columns as they are]' \
         '--verify-checksums[compare each partition with the checksum file]' \
         '--skip-corrupt[leave corrupt blocks out and go on (exit code 1)]' \

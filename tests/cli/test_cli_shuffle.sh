@@ -109,5 +109,12 @@ run write table.arrows -o native -n 4 --hash id --native-index
 expect 0 "a native index"
 run diff native.data table.arrows --whole
 expect 0 "which is read"
+for i in 1 2 3 4; do cp many.data many$i.data && cp many.index many$i.index || exit 1; done
+run read many.data many1.data many2.data many3.data many4.data --columns id -f csv
+sort out >in-order.csv
+run read many.data many1.data many2.data many3.data many4.data --columns id -f csv --threads 3 --any-order
+expect 0 "inputs side by side"
+sort out >side-by-side.csv
+check "which give the same rows" cmp -s in-order.csv side-by-side.csv
 check "no temporary file is left" test -z "$(ls -A | grep colshuf-tmp)"
 finish
