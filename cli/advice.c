@@ -43,7 +43,7 @@ static void choose_ways(struct sampling *sampling) {
   const struct inspection *i = sampling->inspection;
   uint64_t raw_row = i->n_rows == 0 ? 1 : i->raw / i->n_rows + 1;
   sampling->rows_large = (int64_t)(LARGE_BLOCK / raw_row) + 1;
-  struct way now = {.options = {.codec = codec_of(i), .compat = COLSHUF_COMPAT_ARROW}};
+  struct way now = {.options = {.codec = codec_of(i)}};
   now.options.offsets = 2 * i->lengths_blocks > i->n_blocks ? COLSHUF_OFFSETS_AUTO : COLSHUF_OFFSETS_PLAIN;
   now.options.dictionary = i->kinds.dictionaries > 0 ? COLSHUF_DICTIONARY_AUTO : COLSHUF_DICTIONARY_OFF;
   struct way *ways = sampling->ways;
@@ -69,10 +69,22 @@ static void choose_ways(struct sampling *sampling) {
   ways[5].options.dictionary = COLSHUF_DICTIONARY_AUTO;
 }
 
+/* For Comet's readers, who alone are sent dictionaries of what was plain; types that they do not know go out for Arrow's. */
+static bool make_encoder(struct way *way, const struct ArrowSchema *schema) {
+  struct colshuf_error err;
+  way->options.compat = COLSHUF_COMPAT_COMET;
+  enum colshuf_status status = colshuf_block_encoder_new(schema, &way->options, &way->encoder, &err);
+  if (status == COLSHUF_UNSUPPORTED) {
+    way->options.compat = COLSHUF_COMPAT_ARROW;
+    status = colshuf_block_encoder_new(schema, &way->options, &way->encoder, &err);
+  }
+  return status == COLSHUF_OK;
+}
+
 /* Rows [0, length) of batch in blocks; adds up their sizes. False when the encoder will not. */
 static bool pack(struct way *way, const struct ArrowSchema *schema, const struct ArrowArray *batch, uint64_t *bytes) {
   struct colshuf_error err;
-  if (way->encoder == NULL && colshuf_block_encoder_new(schema, &way->options, &way->encoder, &err) != COLSHUF_OK) return false;
+  if (way->encoder == NULL && !make_encoder(way, schema)) return false;
   for (int64_t start = 0; start < batch->length; start += way->rows) {
     const uint8_t *block;
     size_t size;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* colshuf inspect --html: one page, charts as SVG, no script, no network; readable on a phone, in the dark and on paper. */
+#include <math.h>
 #include <string.h>
 
 #include "advice.h"
@@ -324,7 +325,7 @@ static void put_advice(struct text *out, const struct inspection *i, const struc
     }
     double percent = share(trial->bytes, advice->sample_bytes);
     text_format(out, "<td class=\"n\">%s</td><td class=\"n %s\">%+.1f%%</td>",
-                size_text((uint64_t)((double)trial->bytes * scale)), percent < 98 ? "good" : "soft", percent - 100);
+                size_text((uint64_t)((double)trial->bytes * scale)), percent < 98 ? "good" : "soft", fabs(percent - 100) < 0.05 ? 0 : percent - 100);
     bar_cell(out, 100 * percent / most);
     text_put(out, "</tr>\n");
   }

@@ -32,6 +32,18 @@ parser.feed(open(sys.argv[1]).read())
 assert not parser.stack, parser.stack
 END
 fi
+# change PART: what the report says of that trial, in tenths of a percent.
+change() {
+  sed -n "s/.*$1<\/td><td class=\"n\">[^<]*<\/td><td class=\"n [a-z]*\">\([+-]\)\([0-9]*\)\.\([0-9]\)%.*/\1\2\3/p" report.html | sed 's/+//; s/^\(-\{0,1\}\)0*\([0-9]\)/\1\2/'
+}
+check "dictionaries would pay: $(change 'dictionaries where they pay')" test "$(change 'dictionaries where they pay')" -lt -20
+check "so would offsets as lengths: $(change 'offsets as lengths')" test "$(change 'offsets as lengths')" -lt -20
+for codec in lz4 zstd snappy none; do
+  "$colshuf" write table.arrows -o auto -n 20 --hash id --codec $codec >/dev/null || exit 1
+  run inspect auto.data --html report.html
+  new=$(change 'nothing changed')
+  check "$codec: written anew with the best form of each block it stays as large as it is ($new)" test "$new" -ge -20 -a "$new" -le 20
+done
 run inspect '<a & b>.data' --html missing-folder/report.html
 expect 3 "a report in a missing folder" "missing-folder/report.html"
 cp '<a & b>.data' bad.data && cp '<a & b>.index' bad.index
