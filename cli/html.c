@@ -325,7 +325,8 @@ static void put_advice(struct text *out, const struct inspection *i, const struc
     }
     double percent = share(trial->bytes, advice->sample_bytes);
     text_format(out, "<td class=\"n\">%s</td><td class=\"n %s\">%+.1f%%</td>",
-                size_text((uint64_t)((double)trial->bytes * scale)), percent < 98 ? "good" : "soft", fabs(percent - 100) < 0.05 ? 0 : percent - 100);
+                size_text((uint64_t)((double)trial->bytes * scale)), percent < 98 ? "good" : "soft",
+                fabs(percent - 100) < 0.05 ? 0 : percent - 100);
     bar_cell(out, 100 * percent / most);
     text_put(out, "</tr>\n");
   }
