@@ -64,14 +64,23 @@ static enum colshuf_status offsets_from_lengths(struct csf_batch_reader *r, stru
   return COLSHUF_OK;
 }
 
+/*
+ * The offset of no values is nobody's: writers leave there what a slice began at. What is handed out has a 0, for whoever looks at it all the same;
+ * a negative one is damage.
+ */
+static enum colshuf_status lone_offset(struct csf_batch_reader *r, struct ArrowArray *array, int width) {
+  int64_t size = r->sizes[r->n_sizes - 1], offset = size < width ? 0 : csf_offset_at(array->buffers[1], 0, width == 8);
+  if (offset < 0) return csf_fail(r->err, COLSHUF_CORRUPT, "no values, but offset %" PRId64, offset);
+  array->buffers[1] = csf_body_zeros;
+  r->sizes[r->n_sizes - 1] = width;
+  return COLSHUF_OK;
+}
+
 /* n + 1 offsets; for no values, none may stand there, which means one 0. */
 static enum colshuf_status take_offsets(struct csf_batch_reader *r, struct ArrowArray *array, int width) {
   uint32_t alignment = r->options->offsets_as_lengths ? 1 : (uint32_t)width;
   CSF_TRY(take_buffer(r, array, 1, alignment));
-  if (array->length == 0 && r->sizes[r->n_sizes - 1] == 0) {
-    r->sizes[r->n_sizes - 1] = width;
-    return COLSHUF_OK;
-  }
+  if (array->length == 0) return lone_offset(r, array, width);
   return r->options->offsets_as_lengths ? offsets_from_lengths(r, array, width) : COLSHUF_OK;
 }
 

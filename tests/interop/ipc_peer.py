@@ -27,29 +27,44 @@ def read(data):
 
 
 def outcome(data):
-    """Read and told in one form; rows by their values, whatever batches they came in."""
+    """Read and told in one form."""
     try:
         schema, batches = read(data)
     except (pa.ArrowException, OSError, ValueError, UnicodeDecodeError) as problem:
-        return "error", f"{type(problem).__name__}: {problem}"
+        return "error", f"{type(problem).__name__}: {problem}{' (metadata V4)' if is_v4(data) else ''}"
+    return told(schema, batches)
+
+
+def is_v4(data):
+    """Whether a message of a stream says that its metadata is version V4."""
+    try:
+        return any(message.metadata_version == pa.ipc.MetadataVersion.V4 for message in pa.ipc.MessageReader.open_stream(data))
+    except (pa.ArrowException, OSError, ValueError):
+        return False
+
+
+def told(schema, batches):
+    """Rows by their values, whatever batches they came in, as text: not every value can be sent to another process."""
+    try:
+        types = [f"{field.name} {field.type} {field.nullable}" for field in schema]
+        for batch in batches:
+            batch.columns  # noqa: B018
+    except (UnicodeDecodeError, KeyError) as problem:
+        return "rows", "names or types that Python has no form for", str(problem)
     if sum(batch.num_rows for batch in batches) > 100000:
-        return "rows", [str(kind) for kind in schema.types], [batch.num_rows for batch in batches]
+        return "rows", types, repr([batch.num_rows for batch in batches])
     rows = []
     for batch in batches:
         columns = [column_rows(column) for column in batch.columns]
         rows += list(zip(*columns)) if columns else [()] * batch.num_rows
-    return "rows", [str(kind) for kind in schema.types], rows
+    return "rows", types, repr(rows)
 
 
 def column_rows(array):
     try:
         return random_arrow.rows(array)
-    except Exception as problem:  # noqa: BLE001 - values that Python has no form for (dates before year 1, ...): their bits
-        return [f"{type(problem).__name__}", *bits(array)]
-
-
-def bits(array):
-    return [buffer.to_pybytes() if buffer else None for buffer in array.buffers()]
+    except Exception:  # noqa: BLE001 - values that Python has no form for (dates before year 1, ...): as Arrow itself prints them
+        return [array.slice(i, 1).to_string() for i in range(len(array))]
 
 
 def work(function, pipe):

@@ -248,6 +248,32 @@ static void no_rows_need_no_offsets(void) {
   READS("a: utf8", "", {.length = 0, TEST_NODES({0, 0}), TEST_BUFFERS({0, 0}, {0, 4}, {8, 0}), TEST_BODY(three_ints)});
 }
 
+static void the_offset_of_no_rows_leads_nowhere(void) {
+  static const int64_t offsets[][2] = {{6, 0}, {-1, 0}, {INT64_MIN, 0}};
+  static const char *const types[] = {"a: large_utf8", "a: large_list<int8>"};
+  for (int t = 0; t < 2; t++) {
+    for (int i = 0; i < 3; i++) {
+      struct test_message message = {.length = 0, TEST_NODES({0, 0}, {0, 0}), TEST_BUFFERS({0, 0}, {0, 8}, {0, 0}, {0, 0}), TEST_BODY(offsets[i])};
+      message.n_nodes = t == 0 ? 1 : 2;
+      message.n_buffers = t == 0 ? 3 : 4;
+      check_messages(__LINE__, types[t], &message, 1, &trusted, i == 0 ? "" : NULL, i == 0 ? COLSHUF_OK : COLSHUF_CORRUPT, i == 0 ? NULL : "no values, but offset -");
+      struct colshuf_error err;
+      struct csf_buffer stream = test_buffer();
+      test_schema_append(&stream, types[t]);
+      test_message_append(&stream, &message);
+      struct csf_schema *schema;
+      struct ArrowArray batch;
+      if (i == 0) {
+        REQUIRE_OK(read_stream((struct csf_span){stream.data, stream.size}, &untrusted, &schema, &batch, &err));
+        CHECK_INT(csf_load_i64(batch.children[0]->buffers[1]), 0);
+        batch.release(&batch);
+        csf_schema_release(schema);
+      }
+      csf_buffer_clear(&stream);
+    }
+  }
+}
+
 static void text_must_be_utf8_in_full_validation_only(void) {
   static const struct { int32_t offsets[2]; char text[8]; } bad[] = {
       {{0, 1}, "\xff"}, {{0, 2}, "\xc0\x80"}, {{0, 3}, "\xed\xa0\x80"}, {{0, 1}, "\xc3\xa9"}};
@@ -620,6 +646,7 @@ static const struct test_case tests[] = {
     TEST(offsets_must_rise_and_end_within_the_data),
     TEST(offsets_do_not_fall_even_under_nulls),
     TEST(no_rows_need_no_offsets),
+    TEST(the_offset_of_no_rows_leads_nowhere),
     TEST(text_must_be_utf8_in_full_validation_only),
     TEST(views_must_point_into_buffers_that_are_there),
     TEST(variadic_counts_must_be_there_and_right),
