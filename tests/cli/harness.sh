@@ -10,7 +10,7 @@ n_skipped=0
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 if [ ! -x "$colshuf" ] || [ ! -x "$make_table" ]; then
-  echo "  skip: $colshuf or $make_table is not built"
+  echo "  skip everything: $colshuf or $make_table is not built"
   exit 77
 fi
 

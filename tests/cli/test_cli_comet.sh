@@ -4,7 +4,7 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 data=$(cd "$root" && cd "${COLSHUF_TEST_DATA:-../shared}/comet" 2>/dev/null && pwd)
 if [ -z "$data" ]; then
-  echo "  skip: no comet folder in the reference data"
+  echo "  skip files of the real Comet through every tool: no comet folder in the reference data (COLSHUF_TEST_DATA)"
   exit 77
 fi
 . "$(dirname "$0")/harness.sh"

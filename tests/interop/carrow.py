@@ -255,7 +255,7 @@ def test_folder(name):
     """The folder of reference data that a test was told or finds; ends the program as skipped when there is none."""
     folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(os.environ.get("COLSHUF_TEST_DATA", "../shared"), name)
     if not os.path.isdir(folder):
-        print(f"skip: {folder} is not there")
+        print(f"  skip {os.path.basename(sys.argv[0])}: no {folder} (set COLSHUF_TEST_DATA to the folder of reference data)")
         sys.exit(77)
     return folder
 
