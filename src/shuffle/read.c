@@ -39,15 +39,20 @@ static bool is_enough(const struct csf_reader *r) {
 
 /* Reads until enough waits to be handed out. A failure waits as well, behind the rows that came before it. */
 static void read_blocks(struct csf_reader *r) {
-  while (!r->ended && r->failed == COLSHUF_OK && !is_enough(r)) r->failed = csf_reader_read_block(r, &r->common.err);
+  while (!r->ended && r->failed == COLSHUF_OK && !is_enough(r)) r->failed = csf_reader_read_block(r, &r->failure);
+}
+
+static enum colshuf_status tell_failure(struct csf_reader *r) {
+  if (r->failed != COLSHUF_OK) r->common.err = r->failure;
+  return r->failed;
 }
 
 /* Without any block the stream has no columns. */
 static enum colshuf_status know_schema(struct csf_reader *r) {
   while (r->schema.announced == NULL && !r->ended && r->failed == COLSHUF_OK)
-    r->failed = csf_reader_read_block(r, &r->common.err);
+    r->failed = csf_reader_read_block(r, &r->failure);
   if (r->schema.announced != NULL) return COLSHUF_OK;
-  if (r->failed != COLSHUF_OK) return r->failed;
+  if (r->failed != COLSHUF_OK) return tell_failure(r);
   struct csf_schema *none = csf_schema_new(&r->allocator);
   if (none == NULL) return csf_fail_memory(&r->common.err, sizeof *none);
   r->options.columns = NULL; /* of no columns all are wanted */
@@ -68,7 +73,7 @@ static enum colshuf_status next_batch(struct csf_reader *r, struct ArrowArray *o
   CSF_TRY(know_schema(r));
   read_blocks(r);
   *out = (struct ArrowArray){0};
-  if (!csf_waiting_any(&r->waiting)) return r->failed;
+  if (!csf_waiting_any(&r->waiting)) return tell_failure(r);
   struct colshuf_error err = {0};
   uint64_t start = csf_now_ns();
   enum colshuf_status status = csf_waiting_emit(&r->waiting, out, &err);
@@ -76,9 +81,9 @@ static enum colshuf_status next_batch(struct csf_reader *r, struct ArrowArray *o
   if (status == COLSHUF_OK) return COLSHUF_OK;
   csf_waiting_clear(&r->waiting);
   r->ended = true;
-  r->common.err = err;
+  r->failure = err;
   r->failed = status;
-  return status;
+  return tell_failure(r);
 }
 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {

@@ -29,7 +29,8 @@ struct csf_reader {
   bool fetched_all;               /* the sources have no more */
   struct colshuf_error fetch_err; /* status: they ended with this; told behind the blocks that came before */
   bool ended;                     /* no more blocks */
-  enum colshuf_status failed;     /* told when what waits has been handed out, and ever after; its text is in common */
+  enum colshuf_status failed;     /* told when what waits has been handed out, and ever after */
+  struct colshuf_error failure;   /* its text; without failed, what was passed over last */
   struct colshuf_read_metrics *metrics;
   struct colshuf_read_metrics own_metrics;
 };
