@@ -43,16 +43,22 @@ static struct csf_job *claim(struct csf_arrival *arrival) {
   return job;
 }
 
-/* Waits till a block of this size may be read: one is always let through, lest nobody ever goes on. */
+/*
+ * Waits till a block of this size may be read: one is always let through, lest nobody ever goes on. A job has one place: what it
+ * reserved for a block that came to nothing is given back.
+ */
 static void reserve(void *ctx, size_t size) {
   struct worker *worker = ctx;
   struct csf_arrival *arrival = worker->arrival;
   pthread_mutex_lock(&arrival->lock);
+  if (worker->job->weight > 0) pthread_cond_broadcast(&arrival->room);
+  arrival->weight -= worker->job->weight;
   uint64_t weight = size > arrival->usual ? size : arrival->usual;
   while (arrival->weight > 0 && arrival->weight + weight > arrival->most && !arrival->stopping) {
     pthread_cond_wait(&arrival->room, &arrival->lock);
+    weight = size > arrival->usual ? size : arrival->usual;
   }
-  worker->job->weight += weight;
+  worker->job->weight = weight;
   arrival->weight += weight;
   pthread_mutex_unlock(&arrival->lock);
 }

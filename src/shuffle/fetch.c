@@ -112,10 +112,11 @@ static enum colshuf_status load_job(struct csf_fetcher *f, struct csf_job *job, 
   return COLSHUF_OK;
 }
 
-/* What a job counted so far outlives its being cleared. */
+/* What a job counted so far outlives its being cleared, and so does what was reserved for it. */
 static void clear_skipped(struct csf_job *job) {
-  uint64_t n_opened = job->n_opened, n_skipped = job->n_skipped + 1;
+  uint64_t n_opened = job->n_opened, n_skipped = job->n_skipped + 1, weight = job->weight;
   csf_job_clear(job);
+  job->weight = weight;
   job->n_opened = n_opened;
   job->n_skipped = n_skipped;
 }

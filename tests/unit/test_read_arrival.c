@@ -227,6 +227,41 @@ static void a_broken_source_is_named_and_all_are_released(void) {
   clear_outputs();
 }
 
+/* What was set aside for a block that did not come must not keep the next one out, when there is room for one of them. */
+static void a_block_left_out_gives_its_room_back(void) {
+  enum { SIZE = 8000, LIMIT = 3 * SIZE }; /* a quarter is for what is on its way */
+  static struct test_output one;
+  static struct test_drip drips[N_SOURCES];
+  struct csf_schema *schema = test_schema("a: int64");
+  struct test_random random = {5};
+  struct ArrowArray batch;
+  struct test_array_options array = {.rows = SIZE / 8};
+  test_random_array(&random, &schema->root, &array, &batch);
+  test_output_init(&one);
+  test_output_add(&one, &schema->root, &batch, 0, array.rows, COLSHUF_NONE);
+  for (int threads = 1; threads < 4; threads++) {
+    struct colshuf_source sources[N_SOURCES];
+    struct colshuf_error err = {0};
+    struct ArrowArrayStream stream;
+    struct ArrowArray out;
+    struct colshuf_read_metrics metrics;
+    for (int s = 0; s < N_SOURCES; s++) {
+      drips[s] = (struct test_drip){.data = one.data.data, .size = one.data.size - (s % 2 == 0), .step = 1000};
+      sources[s] = test_drip_source(&drips[s]);
+    }
+    struct colshuf_read_options options = {.allocator = test_heap, .threads = threads, .any_order = 1, .skip_corrupt = 1, .memory_limit = LIMIT};
+    REQUIRE_OK(colshuf_read(sources, N_SOURCES, &options, &metrics, &stream, &err));
+    while (stream.get_next(&stream, &out) == 0 && out.release != NULL) out.release(&out);
+    CHECK_INT(colshuf_stream_status(&stream), COLSHUF_OK);
+    CHECK_INT(metrics.rows, N_SOURCES / 2 * array.rows);
+    CHECK_INT(metrics.skipped_blocks, (N_SOURCES + 1) / 2);
+    stream.release(&stream);
+  }
+  batch.release(&batch);
+  test_output_clear(&one);
+  csf_schema_release(schema);
+}
+
 static void a_consumer_that_stops_early_releases_all(void) {
   static struct test_drip drips[N_SOURCES];
   write_outputs();
@@ -278,6 +313,7 @@ static const struct test_case tests[] = {
     TEST(nobody_waits_for_a_slow_source),
     TEST(cancelling_does_not_wait_for_a_slow_source),
     TEST(a_broken_source_is_named_and_all_are_released),
+    TEST(a_block_left_out_gives_its_room_back),
     TEST(a_consumer_that_stops_early_releases_all),
     TEST(every_refused_allocation_is_survived),
 };
