@@ -44,7 +44,12 @@ struct colshuf_map_writer_options {
   const char *output;       /* path and first part of the name: output + ".data" and so on; NULL with sink */
   const char *const *spill_dirs; /* where spill files may lie; NULL = the folder of output */
   int32_t n_spill_dirs;
-  int compress_threads;     /* 0 = the caller's thread only; else up to so many encode blocks, as their memory fits the limit. Same bytes */
+  /*
+   * 0 = the caller's thread only; else up to so many encode blocks, as their memory fits the limit, and one more writes what is spilled while
+   * the caller goes on, within the same limit. Same bytes. The caller waits all the same with a sink (called on its thread alone),
+   * dictionaries in the schema, or rows spilled as rows. The allocator must be thread-safe.
+   */
+  int compress_threads;
   int native_index;         /* not 0: output + ".index" is little-endian, as Comet's native writer leaves it for its JVM side */
   struct colshuf_memory_manager memory_manager; /* all zero = none */
   struct colshuf_sink sink;                     /* all zero = files */

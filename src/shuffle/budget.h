@@ -18,7 +18,7 @@ struct csf_budget {
   struct colshuf_memory_manager manager;
   uint64_t limit;
   uint64_t held_back;  /* for working memory; more, where more is in use */
-  uint64_t bulk;       /* in use */
+  _Atomic uint64_t bulk; /* in use; one thread at a time takes and gives */
   uint64_t granted;    /* by the manager */
   _Atomic uint64_t working;
   _Atomic uint64_t peak; /* of both kinds together */

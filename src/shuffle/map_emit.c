@@ -13,7 +13,7 @@ static enum colshuf_status copy_runs(struct colshuf_map_writer *writer, int32_t 
                                      struct colshuf_error *err) {
   uint64_t begin = csf_now_ns();
   CSF_TRY(csf_spills_copy(&writer->spills, partition, &writer->data, copied, err));
-  writer->metrics.write_ns += csf_now_ns() - begin;
+  writer->written_metrics.write_ns += csf_now_ns() - begin;
   return COLSHUF_OK;
 }
 
@@ -65,15 +65,15 @@ static enum colshuf_status put(struct colshuf_map_writer *writer, int32_t partit
   }
   int code = writer->sink.emit(writer->sink.ctx, partition, bytes, size);
   if (code != 0) return csf_fail_errno(err, code, "partition %d: the sink refused a block of %zu bytes", (int)partition, size);
-  writer->metrics.written_bytes += size;
+  writer->written_metrics.written_bytes += size;
   return COLSHUF_OK;
 }
 
 enum colshuf_status csf_map_emit(struct colshuf_map_writer *writer, const struct csf_lane *lane, struct colshuf_error *err) {
   int32_t partition = lane->partition;
   CSF_TRY(open_partition(writer, partition, err));
-  writer->metrics.blocks++;
-  writer->metrics.raw_bytes += lane->raw_bytes;
+  writer->written_metrics.blocks++;
+  writer->written_metrics.raw_bytes += lane->raw_bytes;
   writer->partition_sizes[partition] += lane->size;
   writer->emission.size += lane->size;
   if (writer->checksums != NULL) {
@@ -81,7 +81,7 @@ enum colshuf_status csf_map_emit(struct colshuf_map_writer *writer, const struct
   }
   uint64_t begin = csf_now_ns();
   enum colshuf_status status = put(writer, partition, lane->bytes, lane->size, err);
-  writer->metrics.write_ns += csf_now_ns() - begin;
+  writer->written_metrics.write_ns += csf_now_ns() - begin;
   return status;
 }
 
@@ -97,9 +97,9 @@ static enum colshuf_status end_spill(struct colshuf_map_writer *writer, struct c
   uint64_t begin = csf_now_ns();
   CSF_TRY(csf_spills_end(&writer->spills, err));
   const struct csf_run *run = &writer->spills.runs[writer->spills.n_runs - 1];
-  writer->metrics.spills++;
-  writer->metrics.spilled_bytes += run->sizes_offset - run->data_offset;
-  writer->metrics.write_ns += csf_now_ns() - begin;
+  writer->written_metrics.spills++;
+  writer->written_metrics.spilled_bytes += run->sizes_offset - run->data_offset;
+  writer->written_metrics.write_ns += csf_now_ns() - begin;
   return COLSHUF_OK;
 }
 
@@ -110,6 +110,6 @@ enum colshuf_status csf_map_end_target(struct colshuf_map_writer *writer, struct
   CSF_TRY(copy_runs_before(writer, INT32_MAX, err));
   uint64_t begin = csf_now_ns();
   enum colshuf_status status = csf_temp_flush(&writer->data, err);
-  writer->metrics.write_ns += csf_now_ns() - begin;
+  writer->written_metrics.write_ns += csf_now_ns() - begin;
   return status;
 }

@@ -5,8 +5,8 @@
 #include "shuffle/map_writer.h"
 
 static struct csf_chunk *chunks_of(struct colshuf_map_writer *writer, size_t *n) {
-  *n = writer->chunks.size / sizeof(struct csf_chunk);
-  return (struct csf_chunk *)(void *)writer->chunks.data;
+  *n = writer->walk->size / sizeof(struct csf_chunk);
+  return (struct csf_chunk *)(void *)writer->walk->data;
 }
 
 static int32_t next_partition(struct colshuf_map_writer *writer) {
@@ -41,7 +41,8 @@ static enum colshuf_status collect_slices(struct colshuf_map_writer *writer, int
 
 /* Rows of each block when n_rows are to be cut into blocks of about the same size, none far from what was asked for. */
 static int64_t rows_per_block(const struct colshuf_map_writer *writer, int64_t n_rows) {
-  uint64_t average = writer->buffered_rows == 0 ? 0 : writer->buffered_bytes / (uint64_t)writer->buffered_rows;
+  const struct csf_stock *stock = writer->written;
+  uint64_t average = stock->n_rows == 0 ? 0 : stock->bytes / (uint64_t)stock->n_rows;
   uint64_t bytes, block = writer->sizes.block_bytes;
   if (csf_multiply_overflow((uint64_t)n_rows, average, &bytes)) bytes = INT64_MAX;
   int64_t n_blocks = (int64_t)((bytes + block / 2) / block);
@@ -122,14 +123,10 @@ static enum colshuf_status flush_partition(struct colshuf_map_writer *writer, in
   return csf_map_cut_slices(writer, partition, rows_per_block(writer, n_rows), err);
 }
 
-/* Forgets the chunks that were written. After rows far larger than the limit, what grew with them is made anew. */
-static enum colshuf_status drop_chunks(struct colshuf_map_writer *writer, struct colshuf_error *err) {
-  writer->chunks.size = 0;
-  writer->buffered_rows = 0;
-  writer->buffered_bytes = 0;
-  bool oversized = writer->areas.forced;
-  csf_areas_reset(&writer->areas);
-  if (!oversized) return COLSHUF_OK;
+/* After rows far larger than the limit, what grew with them is made anew. The background is idle. */
+static enum colshuf_status shrink_after_large_rows(struct colshuf_map_writer *writer, struct colshuf_error *err) {
+  if (!writer->areas.forced) return COLSHUF_OK;
+  writer->areas.forced = false;
   csf_areas_trim(&writer->areas);
   CSF_TRY(csf_crew_shrink(writer, err));
   csf_budget_release_unused(&writer->budget);
@@ -147,32 +144,99 @@ enum colshuf_status csf_map_set_sources(struct colshuf_map_writer *writer, struc
   return csf_sources_set(&writer->sources, arrays, (int32_t)n, err);
 }
 
-enum colshuf_status csf_map_flush_chunks(struct colshuf_map_writer *writer, struct colshuf_error *err) {
+static enum colshuf_status flush_group(struct colshuf_map_writer *writer, struct csf_stock *stock, int32_t group,
+                                       struct colshuf_error *err) {
   int32_t partition;
-  uint64_t begin = csf_now_ns(), write_ns = writer->metrics.write_ns;
+  writer->walk = &stock->chunks[group];
+  if (writer->walk->size == 0) return COLSHUF_OK;
   CSF_TRY(csf_map_set_sources(writer, err));
-  writer->cut_bytes = writer->sizes.block_bytes;
   while ((partition = next_partition(writer)) != INT32_MAX) CSF_TRY(flush_partition(writer, partition, err));
   CSF_TRY(csf_crew_drain(writer, err));
-  writer->metrics.encode_ns += csf_now_ns() - begin - (writer->metrics.write_ns - write_ns);
-  return drop_chunks(writer, err);
+  writer->walk->size = 0;
+  csf_areas_release(&writer->areas, stock->first_list + group);
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_map_flush_stock(struct colshuf_map_writer *writer, struct csf_stock *stock, struct colshuf_error *err) {
+  uint64_t begin = csf_now_ns(), write_ns = writer->written_metrics.write_ns;
+  writer->written = stock;
+  writer->cut_bytes = writer->sizes.block_bytes;
+  for (int32_t group = 0; group < writer->sizes.n_groups; group++) CSF_TRY(flush_group(writer, stock, group, err));
+  writer->written_metrics.encode_ns += csf_now_ns() - begin - (writer->written_metrics.write_ns - write_ns);
+  stock->n_rows = 0;
+  stock->bytes = 0;
+  return COLSHUF_OK;
+}
+
+enum colshuf_status csf_map_spill_stock(struct colshuf_map_writer *writer, struct csf_stock *stock, struct colshuf_error *err) {
+  CSF_TRY(csf_map_begin_target(writer, CSF_TARGET_SPILL, err));
+  CSF_TRY(csf_map_flush_stock(writer, stock, err));
+  return csf_map_end_target(writer, err);
+}
+
+void csf_map_settle_metrics(struct colshuf_map_writer *writer) {
+  const struct colshuf_map_metrics *written = &writer->written_metrics;
+  struct colshuf_map_metrics *metrics = &writer->metrics;
+  metrics->blocks = written->blocks;
+  metrics->raw_bytes = written->raw_bytes;
+  metrics->written_bytes = written->written_bytes;
+  metrics->spills = written->spills;
+  metrics->spilled_bytes = written->spilled_bytes;
+  metrics->encode_ns = written->encode_ns;
+  metrics->write_ns = written->write_ns;
+}
+
+/*
+ * A sink is called on the caller's thread alone. Dictionaries grow while rows are routed, and blocks refer to them. Rows beyond the limit
+ * are to be gone at once.
+ */
+static bool may_go_behind(const struct colshuf_map_writer *writer) {
+  return writer->background.runs && writer->sink.emit == NULL && !writer->schema->has_dictionary && !writer->areas.forced;
+}
+
+static void turn_stocks(struct colshuf_map_writer *writer) {
+  writer->filled = writer->filled == &writer->stocks[0] ? &writer->stocks[1] : &writer->stocks[0];
+  writer->areas.first_list = writer->filled->first_list;
+}
+
+static enum colshuf_status flush(struct colshuf_map_writer *writer, struct colshuf_error *err) {
+  struct csf_stock *stock = writer->filled;
+  if (stock->n_rows == 0) return COLSHUF_OK;
+  CSF_TRY(csf_background_wait(writer, err));
+  if (writer->merging) {
+    CSF_TRY(csf_map_flush_overflow(writer, err));
+    return shrink_after_large_rows(writer, err);
+  }
+  if (csf_map_spills_rows(writer)) {
+    CSF_TRY(csf_map_spill_rows(writer, err));
+    return shrink_after_large_rows(writer, err);
+  }
+  if (may_go_behind(writer)) {
+    turn_stocks(writer);
+    csf_background_write(writer, stock);
+    return COLSHUF_OK;
+  }
+  if (writer->sink.emit == NULL) {
+    CSF_TRY(csf_map_spill_stock(writer, stock, err));
+  } else {
+    CSF_TRY(csf_map_begin_target(writer, CSF_TARGET_SINK, err));
+    CSF_TRY(csf_map_flush_stock(writer, stock, err));
+    CSF_TRY(csf_map_end_target(writer, err));
+  }
+  return shrink_after_large_rows(writer, err);
 }
 
 enum colshuf_status csf_map_flush(struct colshuf_map_writer *writer, struct colshuf_error *err) {
-  if (writer->chunks.size == 0) return COLSHUF_OK;
-  if (writer->merging) return csf_map_flush_overflow(writer, err);
-  if (csf_map_spills_rows(writer)) {
-    CSF_TRY(csf_map_spill_rows(writer, err));
-    return drop_chunks(writer, err);
-  }
-  CSF_TRY(csf_map_begin_target(writer, writer->sink.emit != NULL ? CSF_TARGET_SINK : CSF_TARGET_SPILL, err));
-  CSF_TRY(csf_map_flush_chunks(writer, err));
-  return csf_map_end_target(writer, err);
+  uint64_t begin = csf_now_ns();
+  enum colshuf_status status = flush(writer, err);
+  if (!writer->background.busy) csf_map_settle_metrics(writer);
+  writer->flush_ns += csf_now_ns() - begin;
+  return status;
 }
 
 enum colshuf_status csf_map_flush_to_data(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   if (writer->rows.n_runs > 0) return csf_map_merge_rows(writer, err);
   CSF_TRY(csf_map_begin_target(writer, CSF_TARGET_DATA, err));
-  CSF_TRY(csf_map_flush_chunks(writer, err));
+  CSF_TRY(csf_map_flush_stock(writer, writer->filled, err));
   return csf_map_end_target(writer, err);
 }

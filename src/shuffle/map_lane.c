@@ -163,7 +163,7 @@ enum colshuf_status csf_crew_drain(struct colshuf_map_writer *writer, struct col
   return COLSHUF_OK;
 }
 
-/* In the caller's lane. It leads: the others follow what it finds. */
+/* In the submitter's lane. It leads: the others follow what it finds. */
 static enum colshuf_status encode_here(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   struct csf_crew *crew = &writer->crew;
   CSF_TRY(encode(&crew->lanes[0], crew->sources, err));

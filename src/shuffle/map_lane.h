@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where blocks are put together and encoded: the caller's own lane, and behind it lanes with a thread each. Blocks are dealt to the
+ * Where blocks are put together and encoded: the lane of whoever submits blocks, and behind it lanes with a thread each. Blocks are dealt to the
  * lanes in turn and come back in the same turn, so that what is written does not depend on which is faster.
  */
 #ifndef CSF_SHUFFLE_MAP_LANE_H
@@ -34,7 +34,7 @@ struct csf_lane {
 };
 
 struct csf_crew {
-  struct csf_lane *lanes; /* the first is the caller's */
+  struct csf_lane *lanes; /* the first is the submitter's */
   int32_t n_lanes;
   int32_t n_threads;      /* that run: lanes 1 .. n_threads */
   int32_t next;           /* thread whose turn it is */
@@ -46,7 +46,7 @@ struct csf_crew {
   const struct csf_sources *sources;
 };
 
-/* The caller's lane alone; and lanes with threads behind it, fewer where the system gives no more. */
+/* The submitter's lane alone; and lanes with threads behind it, fewer where the system gives no more. */
 enum colshuf_status csf_crew_init(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
 enum colshuf_status csf_crew_add_threads(struct colshuf_map_writer *writer, int32_t n, struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_crew_clear(struct colshuf_map_writer *writer);

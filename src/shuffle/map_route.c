@@ -41,63 +41,108 @@ enum colshuf_status csf_map_check_ids(struct colshuf_map_writer *writer, const s
   return COLSHUF_OK;
 }
 
+/* Partitions parts[from, to) of the order: a chunk's. */
+struct span_of_order {
+  int32_t from, to;
+};
+
 /* Copies what describes the chunk into the pool; false when there is no room. */
-static bool describe_chunk(struct colshuf_map_writer *writer, int64_t n_rows, struct csf_chunk *chunk) {
-  const struct csf_order *order = &writer->order;
-  size_t parts_size = (size_t)order->n_parts * sizeof(int32_t);
-  size_t starts_size = ((size_t)order->n_parts + 1) * sizeof(uint32_t);
+static bool describe_chunk(struct colshuf_map_writer *writer, struct span_of_order span, int64_t n_rows, struct csf_chunk *chunk) {
+  const int32_t *all_parts = (const int32_t *)(const void *)writer->order.parts.data;
+  const uint32_t *all_starts = (const uint32_t *)(const void *)writer->order.starts.data;
+  int32_t n_parts = span.to - span.from;
   void *tree = csf_areas_alloc(&writer->areas, writer->tree_size);
-  int32_t *parts = csf_areas_alloc(&writer->areas, parts_size);
-  uint32_t *starts = csf_areas_alloc(&writer->areas, starts_size);
+  int32_t *parts = csf_areas_alloc(&writer->areas, (size_t)n_parts * sizeof *parts);
+  uint32_t *starts = csf_areas_alloc(&writer->areas, ((size_t)n_parts + 1) * sizeof *starts);
   if (tree == NULL || parts == NULL || starts == NULL) return false;
-  memcpy(parts, order->parts.data, parts_size);
-  memcpy(starts, order->starts.data, starts_size);
+  memcpy(parts, all_parts + span.from, (size_t)n_parts * sizeof *parts);
+  for (int32_t i = 0; i <= n_parts; i++) starts[i] = all_starts[span.from + i] - all_starts[span.from];
   struct ArrowArray *array = csf_array_tree_build(&writer->schema->root, tree);
   csf_columns_show(&writer->chunk, array);
-  *chunk = (struct csf_chunk){.array = array, .n_rows = n_rows, .parts = parts, .starts = starts, .n_parts = order->n_parts};
+  *chunk = (struct csf_chunk){.array = array, .n_rows = n_rows, .parts = parts, .starts = starts, .n_parts = n_parts};
   return true;
 }
 
 /* Appends the rows in their order; rows that all go to one partition are in order as they stand. */
 static enum colshuf_status fill_chunk(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start,
-                                      int64_t n, struct csf_chunk *chunk, struct colshuf_error *err) {
-  struct csf_rows rows = {batch->offset + start, (const uint32_t *)(const void *)writer->order.rows.data, n};
+                                      struct span_of_order span, struct csf_chunk *chunk, struct colshuf_error *err) {
+  const uint32_t *starts = (const uint32_t *)(const void *)writer->order.starts.data;
+  int64_t n = starts[span.to] - starts[span.from];
+  struct csf_rows rows = {batch->offset + start, (const uint32_t *)(const void *)writer->order.rows.data + starts[span.from], n};
   if (writer->order.n_parts == 1) rows.rows = NULL;
   CSF_TRY(csf_columns_append(&writer->chunk, batch, rows, err));
-  return describe_chunk(writer, n, chunk) ? COLSHUF_OK : csf_fail_memory(err, writer->tree_size);
+  return describe_chunk(writer, span, n, chunk) ? COLSHUF_OK : csf_fail_memory(err, writer->tree_size);
+}
+
+/* The next chunk of the stock's group. */
+static enum colshuf_status make_chunk(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start,
+                                      struct span_of_order span, int32_t group, struct colshuf_error *err) {
+  struct csf_chunk chunk;
+  enum colshuf_status status = fill_chunk(writer, batch, start, span, &chunk, err);
+  csf_columns_forget(&writer->chunk);
+  CSF_TRY(status);
+  return csf_buffer_append(&writer->filled->chunks[group], &chunk, sizeof chunk, err);
+}
+
+/* Of the partitions of the order from `from` on, those of the group. */
+static struct span_of_order find_span(const struct colshuf_map_writer *writer, int32_t from, int32_t group) {
+  const int32_t *parts = (const int32_t *)(const void *)writer->order.parts.data;
+  int64_t end = (int64_t)writer->n_partitions * (group + 1) / writer->sizes.n_groups;
+  struct span_of_order span = {from, from};
+  while (span.to < writer->order.n_parts && parts[span.to] < end) span.to++;
+  return span;
+}
+
+static enum colshuf_status make_chunks(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start,
+                                       struct colshuf_error *err) {
+  struct span_of_order span = {0, 0};
+  for (int32_t group = 0; group < writer->sizes.n_groups; group++) {
+    span = find_span(writer, span.to, group);
+    if (span.from == span.to) continue;
+    csf_areas_select(&writer->areas, writer->filled->first_list + group);
+    CSF_TRY(make_chunk(writer, batch, start, span, group, err));
+  }
+  return COLSHUF_OK;
 }
 
 /* *full: the pool had no room, and nothing has changed. */
-static enum colshuf_status try_chunk(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start, int64_t n,
-                                     uint64_t bytes, bool *full, struct colshuf_error *err) {
-  struct csf_chunk chunk;
-  struct csf_areas_mark mark = csf_areas_mark(&writer->areas);
-  CSF_TRY(csf_buffer_reserve(&writer->chunks, writer->chunks.size + sizeof chunk, err));
-  writer->areas.refused = false;
-  enum colshuf_status status = fill_chunk(writer, batch, start, n, &chunk, err);
-  csf_columns_forget(&writer->chunk);
-  *full = status != COLSHUF_OK && writer->areas.refused;
-  if (status != COLSHUF_OK) {
-    csf_areas_rewind(&writer->areas, mark);
-    return *full ? COLSHUF_OK : status;
+static enum colshuf_status try_chunks(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start, int64_t n,
+                                      uint64_t bytes, bool *full, struct colshuf_error *err) {
+  struct csf_stock *stock = writer->filled;
+  struct csf_areas_mark marks[CSF_GROUPS];
+  size_t sizes[CSF_GROUPS];
+  for (int32_t i = 0; i < writer->sizes.n_groups; i++) {
+    marks[i] = csf_areas_select(&writer->areas, stock->first_list + i);
+    sizes[i] = stock->chunks[i].size;
   }
-  writer->buffered_rows += n;
-  writer->buffered_bytes += bytes;
-  return csf_buffer_append(&writer->chunks, &chunk, sizeof chunk, err);
+  writer->areas.refused = false;
+  enum colshuf_status status = make_chunks(writer, batch, start, err);
+  *full = status != COLSHUF_OK && writer->areas.refused;
+  if (status == COLSHUF_OK) {
+    stock->n_rows += n;
+    stock->bytes += bytes;
+    return COLSHUF_OK;
+  }
+  for (int32_t i = 0; i < writer->sizes.n_groups; i++) {
+    csf_areas_rewind(&writer->areas, marks[i]);
+    stock->chunks[i].size = sizes[i];
+  }
+  return *full ? COLSHUF_OK : status;
 }
 
-/* Makes a chunk; writes out those that wait when there is no room; takes more than the limit when a piece alone is larger. */
-static enum colshuf_status add_chunk(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start, int64_t n,
-                                     uint64_t bytes, struct colshuf_error *err) {
+/* Makes chunks; writes out those that wait when there is no room; takes more than the limit when a piece alone is larger. */
+static enum colshuf_status add_chunks(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start, int64_t n,
+                                      uint64_t bytes, struct colshuf_error *err) {
   bool full;
-  CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
-  if (full && writer->chunks.size > 0) {
+  CSF_TRY(try_chunks(writer, batch, start, n, bytes, &full, err));
+  if (full && writer->filled->n_rows > 0) {
     CSF_TRY(csf_map_flush(writer, err));
-    CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
+    CSF_TRY(try_chunks(writer, batch, start, n, bytes, &full, err));
   }
   if (!full) return COLSHUF_OK;
+  CSF_TRY(csf_background_wait(writer, err));
   writer->areas.forced = true; /* one row may be larger than the limit */
-  CSF_TRY(try_chunk(writer, batch, start, n, bytes, &full, err));
+  CSF_TRY(try_chunks(writer, batch, start, n, bytes, &full, err));
   if (full) {
     return csf_fail(err, COLSHUF_NO_MEMORY, "no memory for %lld rows of %llu bytes, with nothing left to spill", (long long)n,
                     (unsigned long long)bytes);
@@ -107,11 +152,10 @@ static enum colshuf_status add_chunk(struct colshuf_map_writer *writer, const st
 
 static enum colshuf_status route_rows(struct colshuf_map_writer *writer, const struct ArrowArray *batch, int64_t start,
                                       int64_t n, const int32_t *ids, uint64_t bytes, struct colshuf_error *err) {
-  uint64_t begin = csf_now_ns(), encode_ns = writer->metrics.encode_ns, write_ns = writer->metrics.write_ns;
+  uint64_t begin = csf_now_ns(), elsewhere_ns = writer->flush_ns + writer->areas.waited_ns;
   CSF_TRY(csf_order_rows(&writer->order, ids, (uint32_t)n, writer->n_partitions, err));
-  CSF_TRY(add_chunk(writer, batch, start, n, bytes, err));
-  uint64_t flushed = writer->metrics.encode_ns - encode_ns + writer->metrics.write_ns - write_ns;
-  writer->metrics.route_ns += csf_now_ns() - begin - flushed;
+  CSF_TRY(add_chunks(writer, batch, start, n, bytes, err));
+  writer->metrics.route_ns += csf_now_ns() - begin - (writer->flush_ns + writer->areas.waited_ns - elsewhere_ns);
   return COLSHUF_OK;
 }
 
@@ -196,7 +240,7 @@ static enum colshuf_status join_dictionaries(struct colshuf_map_writer *writer, 
   CSF_TRY(csf_joined_add(&writer->dictionaries, &writer->schema->root, batch, &full, err));
   if (full) {
     CSF_TRY(csf_map_route_pending(writer, err));
-    if (writer->chunks.size > 0) CSF_TRY(csf_map_flush(writer, err));
+    CSF_TRY(csf_map_flush(writer, err));
     csf_joined_reset(&writer->dictionaries);
     CSF_TRY(csf_joined_add(&writer->dictionaries, &writer->schema->root, batch, &full, err));
   }

@@ -20,19 +20,44 @@ static uint64_t segment_padding(uint64_t n_rows) {
 }
 
 static struct csf_chunk *chunks_of(struct colshuf_map_writer *writer, size_t *n) {
-  *n = writer->chunks.size / sizeof(struct csf_chunk);
-  return (struct csf_chunk *)(void *)writer->chunks.data;
+  *n = writer->all_chunks.size / sizeof(struct csf_chunk);
+  return (struct csf_chunk *)(void *)writer->all_chunks.data;
+}
+
+/* The chunks of all groups that wait, one group after another. */
+static enum colshuf_status list_chunks(struct colshuf_map_writer *writer, struct colshuf_error *err) {
+  writer->all_chunks.size = 0;
+  for (int32_t group = 0; group < writer->sizes.n_groups; group++) {
+    const struct csf_buffer *chunks = &writer->filled->chunks[group];
+    CSF_TRY(csf_buffer_append(&writer->all_chunks, chunks->data, chunks->size, err));
+  }
+  writer->walk = &writer->all_chunks;
+  return COLSHUF_OK;
+}
+
+static void drop_chunks(struct colshuf_map_writer *writer) {
+  struct csf_stock *stock = writer->filled;
+  for (int32_t group = 0; group < writer->sizes.n_groups; group++) {
+    stock->chunks[group].size = 0;
+    csf_areas_release(&writer->areas, stock->first_list + group);
+  }
+  stock->n_rows = 0;
+  stock->bytes = 0;
+}
+
+static void mark_partitions(const struct csf_buffer *list, uint8_t *seen) {
+  const struct csf_chunk *chunks = (const struct csf_chunk *)(const void *)list->data;
+  for (size_t i = 0; i < list->size / sizeof *chunks; i++) {
+    for (int32_t at = 0; at < chunks[i].n_parts; at++) csf_bit_set(seen, chunks[i].parts[at]);
+  }
 }
 
 /* How many partitions have rows in memory; as many as there are when that cannot be found out. */
 static uint64_t count_partitions(struct colshuf_map_writer *writer) {
-  size_t n, size = (size_t)csf_bit_bytes(writer->n_partitions);
-  const struct csf_chunk *chunks = chunks_of(writer, &n);
+  size_t size = (size_t)csf_bit_bytes(writer->n_partitions);
   uint8_t *seen = csf_alloc_zero(&writer->budget.allocator, size);
   if (seen == NULL) return (uint64_t)writer->n_partitions;
-  for (size_t i = 0; i < n; i++) {
-    for (int32_t at = 0; at < chunks[i].n_parts; at++) csf_bit_set(seen, chunks[i].parts[at]);
-  }
+  for (int32_t group = 0; group < writer->sizes.n_groups; group++) mark_partitions(&writer->filled->chunks[group], seen);
   int64_t count = csf_bits_count(seen, 0, writer->n_partitions);
   csf_free(&writer->budget.allocator, seen, size);
   return (uint64_t)count;
@@ -41,8 +66,8 @@ static uint64_t count_partitions(struct colshuf_map_writer *writer) {
 bool csf_map_spills_rows(struct colshuf_map_writer *writer) {
   if (writer->merging || writer->sink.emit != NULL || writer->schema->has_dictionary) return false;
   if (writer->rows.n_runs > 0) return true; /* blocks made now would have to come after rows that are on disk */
-  if (writer->buffered_bytes / (uint64_t)writer->n_partitions >= writer->sizes.small_block) return false;
-  return writer->buffered_bytes / count_partitions(writer) < writer->sizes.small_block;
+  if (writer->filled->bytes / (uint64_t)writer->n_partitions >= writer->sizes.small_block) return false;
+  return writer->filled->bytes / count_partitions(writer) < writer->sizes.small_block;
 }
 
 static enum colshuf_status prepare(struct colshuf_map_writer *writer, struct colshuf_error *err) {
@@ -55,7 +80,7 @@ static enum colshuf_status prepare(struct colshuf_map_writer *writer, struct col
   /* Trusted: what the writer took without looking (text that is no UTF-8) it must take again. */
   struct colshuf_block_decoder_options decoding = {
       .allocator = writer->budget.allocator, .trust = COLSHUF_TRUSTED_LOCAL, .pool_size = UINT64_MAX};
-  uint64_t groups = writer->buffered_bytes / writer->sizes.group_bytes + 1;
+  uint64_t groups = writer->filled->bytes / writer->sizes.group_bytes + 1;
   if (groups > (uint64_t)writer->n_partitions) groups = (uint64_t)writer->n_partitions;
   writer->group_width = (int32_t)(((uint64_t)writer->n_partitions + groups - 1) / groups);
   CSF_TRY(colshuf_block_decoder_new(&decoding, &writer->rows_decoder, err));
@@ -107,7 +132,7 @@ enum colshuf_status csf_map_put_rows(struct colshuf_map_writer *writer, int64_t 
   uint64_t begin = csf_now_ns();
   CSF_TRY(put_head(writer, n_rows, size, err));
   CSF_TRY(csf_spills_append(&writer->rows, bytes, size, err));
-  writer->metrics.write_ns += csf_now_ns() - begin;
+  writer->written_metrics.write_ns += csf_now_ns() - begin;
   writer->planned.size = 0;
   return COLSHUF_OK;
 }
@@ -129,8 +154,9 @@ static enum colshuf_status collect_group(struct colshuf_map_writer *writer, int6
 }
 
 enum colshuf_status csf_map_spill_rows(struct colshuf_map_writer *writer, struct colshuf_error *err) {
-  uint64_t begin = csf_now_ns(), write_ns = writer->metrics.write_ns;
+  uint64_t begin = csf_now_ns(), write_ns = writer->written_metrics.write_ns;
   CSF_TRY(prepare(writer, err));
+  CSF_TRY(list_chunks(writer, err));
   CSF_TRY(csf_map_set_sources(writer, err));
   CSF_TRY(csf_spills_begin(&writer->rows, err));
   writer->cut_bytes = writer->sizes.group_bytes;
@@ -143,9 +169,10 @@ enum colshuf_status csf_map_spill_rows(struct colshuf_map_writer *writer, struct
   }
   CSF_TRY(csf_spills_end(&writer->rows, err));
   const struct csf_run *run = &writer->rows.runs[writer->rows.n_runs - 1];
-  writer->metrics.spills++;
-  writer->metrics.spilled_bytes += run->sizes_offset - run->data_offset;
-  writer->metrics.encode_ns += csf_now_ns() - begin - (writer->metrics.write_ns - write_ns);
+  writer->written_metrics.spills++;
+  writer->written_metrics.spilled_bytes += run->sizes_offset - run->data_offset;
+  writer->written_metrics.encode_ns += csf_now_ns() - begin - (writer->written_metrics.write_ns - write_ns);
+  drop_chunks(writer);
   return COLSHUF_OK;
 }
 
@@ -158,7 +185,7 @@ static enum colshuf_status route_segment(struct colshuf_map_writer *writer, int3
   uint64_t before = SEGMENT_HEAD + n_rows * sizeof(int32_t) + segment_padding(n_rows);
   CSF_TRY(csf_spills_peek(&writer->rows, run, before + block_size, segment, err));
   csf_spills_skip(&writer->rows, run, before + block_size);
-  writer->metrics.write_ns += csf_now_ns() - begin;
+  writer->written_metrics.write_ns += csf_now_ns() - begin;
   struct ArrowArray batch;
   size_t consumed;
   CSF_TRY(colshuf_block_decoder_view(writer->rows_decoder, segment->data + before, (size_t)block_size, &consumed, &batch, err));
@@ -183,14 +210,14 @@ static enum colshuf_status load_group(struct colshuf_map_writer *writer, int32_t
 }
 
 enum colshuf_status csf_map_merge_rows(struct colshuf_map_writer *writer, struct colshuf_error *err) {
-  if (writer->chunks.size > 0) CSF_TRY(csf_map_flush(writer, err));
+  CSF_TRY(csf_map_flush(writer, err));
   writer->merging = true;
   /* Groups are read a segment at a time: no reading ahead, but for the sizes. */
   CSF_TRY(csf_spills_rewind(&writer->rows, 0, err));
   CSF_TRY(csf_map_begin_target(writer, CSF_TARGET_DATA, err));
   for (int32_t group; (group = csf_spills_next(&writer->rows)) != INT32_MAX;) {
     CSF_TRY(load_group(writer, group, err));
-    CSF_TRY(csf_map_flush_chunks(writer, err));
+    CSF_TRY(csf_map_flush_stock(writer, writer->filled, err));
     CSF_TRY(csf_map_close_partition(writer, err));
   }
   return csf_map_end_target(writer, err);
@@ -199,7 +226,7 @@ enum colshuf_status csf_map_merge_rows(struct colshuf_map_writer *writer, struct
 enum colshuf_status csf_map_flush_overflow(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   struct csf_map_emission emission = writer->emission;
   CSF_TRY(csf_map_begin_target(writer, CSF_TARGET_SPILL, err));
-  CSF_TRY(csf_map_flush_chunks(writer, err));
+  CSF_TRY(csf_map_flush_stock(writer, writer->filled, err));
   CSF_TRY(csf_map_end_target(writer, err));
   writer->emission = emission;
   return csf_spills_rewind_last(&writer->spills, err);

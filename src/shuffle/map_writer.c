@@ -13,6 +13,8 @@ static const uint64_t DEFAULT_BLOCK_SIZE = (uint64_t)1 << 20;
 /* What temporary files gather before they write, data and spill. */
 enum { FILE_BUFFERS = 2 << 16 };
 
+static const uint64_t LEAST_TO_GROUP = (uint64_t)8 << 20;
+
 /* Of a data file that runs are copied to: csf_temp_copy. */
 static const uint64_t MOST_GATHERED = (uint64_t)256 << 10;
 
@@ -30,6 +32,19 @@ static uint64_t usual_row_bytes(const struct csf_field *root) {
     bytes += root->children[i].layout == CSF_LAYOUT_FIXED ? (uint64_t)root->children[i].width : 16;
   }
   return bytes;
+}
+
+/*
+ * Into how many groups of partitions a stock is cut. More of them give memory back sooner while a stock is written in the background; but each
+ * has an area that is not full, and of each piece a chunk, which must not be mostly its own description. Where rows are likely to be spilled
+ * as rows, nothing goes on in the background.
+ */
+static int32_t choose_groups(const struct colshuf_map_writer *writer) {
+  uint64_t limit = writer->budget.limit, n_partitions = (uint64_t)writer->n_partitions;
+  if (limit < LEAST_TO_GROUP || limit / n_partitions < writer->sizes.small_block) return 1;
+  uint64_t n = CSF_GROUPS, description = csf_array_tree_size(&writer->schema->root);
+  while (n > 1 && (n > n_partitions || n * description > writer->sizes.piece_bytes / 32)) n /= 2;
+  return (int32_t)n;
 }
 
 /*
@@ -51,7 +66,8 @@ static void choose_sizes(struct colshuf_map_writer *writer, const struct colshuf
   sizes->piece_bytes = clamp((uint64_t)sizes->gather_rows * usual_row_bytes(&writer->schema->root),
                              clamp(limit / 32, 1 << 14, 4 << 20), clamp(limit / 16, 1 << 14, 16 << 20));
   sizes->ids_rows = (int64_t)clamp(limit / 256, 1 << 12, 1 << 20);
-  sizes->area_bytes = clamp(limit / 16, 1 << 14, 4 << 20);
+  sizes->n_groups = choose_groups(writer);
+  sizes->area_bytes = clamp(limit / 16 / (uint64_t)sizes->n_groups, 1 << 14, 4 << 20);
 }
 
 /* What a compression context may take beyond its input and output: an upper bound by level, blocks being some MiB at most. */
@@ -150,7 +166,12 @@ static enum colshuf_status make_schema(struct colshuf_map_writer *writer, const 
 
 static void init_buffers(struct colshuf_map_writer *writer) {
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
-  csf_buffer_init(&writer->chunks, allocator);
+  for (int32_t stock = 0; stock < 2; stock++) {
+    writer->stocks[stock].first_list = stock * CSF_GROUPS;
+    for (int32_t group = 0; group < CSF_GROUPS; group++) csf_buffer_init(&writer->stocks[stock].chunks[group], allocator);
+  }
+  writer->filled = writer->written = &writer->stocks[0];
+  csf_buffer_init(&writer->all_chunks, allocator);
   csf_buffer_init(&writer->pending_ids, allocator);
   csf_buffer_init(&writer->ids, allocator);
   csf_buffer_init(&writer->slices, allocator);
@@ -159,6 +180,7 @@ static void init_buffers(struct colshuf_map_writer *writer) {
   csf_sources_init(&writer->sources, &writer->schema->root, allocator);
   csf_order_init(&writer->order, allocator);
   csf_areas_init(&writer->areas, &writer->budget, writer->sizes.area_bytes);
+  writer->areas.n_lists = writer->sizes.n_groups;
 }
 
 static enum colshuf_status make_columns(struct colshuf_map_writer *writer, struct colshuf_error *err) {
@@ -214,7 +236,7 @@ static enum colshuf_status hold_back(struct colshuf_map_writer *writer, struct c
   uint64_t limit = writer->budget.limit, made = atomic_load(&writer->budget.working);
   uint64_t least = made + lane_memory(writer) + 2 * sizes->piece_bytes + FILE_BUFFERS + (uint64_t)sizes->ids_rows * 4;
   if (limit / (uint64_t)writer->n_partitions < sizes->small_block) least += 5 * sizes->group_bytes; /* to spill rows */
-  uint64_t needed = least + 2 * sizes->area_bytes;
+  uint64_t needed = least + 2 * (uint64_t)sizes->n_groups * sizes->area_bytes;
   if (needed > limit) {
     return csf_fail(err, COLSHUF_LIMIT,
                     "a memory limit of %" PRIu64 " bytes is too small for %" PRId32 " partitions of %" PRId32
@@ -224,6 +246,7 @@ static enum colshuf_status hold_back(struct colshuf_map_writer *writer, struct c
   uint64_t share = clamp(limit / 8, 0, MOST_HELD_BACK);
   writer->budget.held_back = least > share ? least : share;
   writer->spare = writer->budget.held_back - least;
+  writer->areas.room = limit - writer->budget.held_back;
   if (!csf_budget_grant_working(&writer->budget)) {
     return csf_fail(err, COLSHUF_NO_MEMORY, "the memory manager granted %" PRIu64 " of %" PRIu64 " bytes to begin with",
                     writer->budget.granted, writer->budget.held_back);
@@ -238,7 +261,10 @@ static enum colshuf_status hold_back(struct colshuf_map_writer *writer, struct c
 static enum colshuf_status add_threads(struct colshuf_map_writer *writer, int wanted, struct colshuf_error *err) {
   uint64_t most = writer->spare / lane_memory(writer);
   if ((uint64_t)wanted < most) most = (uint64_t)wanted;
-  return most == 0 ? COLSHUF_OK : csf_crew_add_threads(writer, (int32_t)most, err);
+  if (most == 0) return COLSHUF_OK;
+  CSF_TRY(csf_crew_add_threads(writer, (int32_t)most, err));
+  if (writer->crew.n_threads > 0) csf_background_start(writer);
+  return COLSHUF_OK;
 }
 
 static enum colshuf_status init_writer(struct colshuf_map_writer *writer, const struct ArrowSchema *schema,
@@ -293,7 +319,8 @@ static void free_places(struct colshuf_map_writer *writer) {
 /* Everything that holds rows or files: after a failure, and after a commit. */
 static void free_contents(struct colshuf_map_writer *writer) {
   const struct colshuf_allocator *allocator = &writer->budget.allocator;
-  csf_crew_clear(writer); /* first: its threads look at everything */
+  csf_background_clear(writer); /* first: these threads look at everything */
+  csf_crew_clear(writer);
   if (writer->spills.name != NULL) csf_spills_clear(&writer->spills);
   if (writer->rows.name != NULL) csf_spills_clear(&writer->rows);
   csf_temp_discard(&writer->data);
@@ -304,7 +331,11 @@ static void free_contents(struct colshuf_map_writer *writer) {
   csf_joined_clear(&writer->dictionaries);
   csf_order_clear(&writer->order);
   csf_sources_clear(&writer->sources);
-  struct csf_buffer *buffers[] = {&writer->chunks, &writer->pending_ids, &writer->ids, &writer->slices, &writer->planned, &writer->segment};
+  for (int32_t group = 0; group < CSF_GROUPS; group++) {
+    csf_buffer_clear(&writer->stocks[0].chunks[group]);
+    csf_buffer_clear(&writer->stocks[1].chunks[group]);
+  }
+  struct csf_buffer *buffers[] = {&writer->all_chunks, &writer->pending_ids, &writer->ids, &writer->slices, &writer->planned, &writer->segment};
   for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) csf_buffer_clear(buffers[i]);
   csf_free(allocator, writer->pending_tree, writer->tree_size);
   writer->pending_tree = NULL;
@@ -421,6 +452,7 @@ static enum colshuf_status spill(struct colshuf_map_writer *writer, uint64_t *fr
   uint64_t before = writer->budget.bulk + atomic_load(&writer->budget.working);
   CSF_TRY(csf_map_route_pending(writer, err));
   CSF_TRY(csf_map_flush(writer, err));
+  CSF_TRY(csf_background_wait(writer, err));
   csf_areas_trim(&writer->areas);
   csf_columns_free_memory(&writer->pending);
   for (int32_t i = 0; i < writer->crew.n_lanes; i++) csf_columns_free_memory(&writer->crew.lanes[i].block);
@@ -448,6 +480,7 @@ enum colshuf_status colshuf_map_writer_spill(struct colshuf_map_writer *writer, 
 
 static enum colshuf_status put_in_place(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   uint64_t begin = csf_now_ns();
+  csf_map_settle_metrics(writer);
   writer->metrics.written_bytes = writer->data.size;
   struct csf_commit commit = {.output = writer->output,
                               .data = &writer->data,
@@ -465,6 +498,7 @@ static enum colshuf_status put_in_place(struct colshuf_map_writer *writer, struc
 static enum colshuf_status commit(struct colshuf_map_writer *writer, struct colshuf_error *err) {
   CSF_TRY(csf_map_route_pending(writer, err));
   if (writer->sink.emit != NULL) return csf_map_flush(writer, err);
+  CSF_TRY(csf_background_wait(writer, err));
   CSF_TRY(csf_temp_create(&writer->data, writer->place.directory, writer->place.name, &writer->budget.allocator, err));
   csf_columns_free_memory(&writer->pending); /* room for reading the runs ahead, and for what the data file gathers */
   if (writer->spills.n_runs + writer->rows.n_runs > 0) csf_temp_gather(&writer->data, clamp(writer->sizes.piece_bytes / 2, 0, MOST_GATHERED));

@@ -7,6 +7,9 @@
  *
  *   batch -> (gather, when small) -> ids -> order -> chunk in the pool -> slices of a partition -> block -> spill | data | sink
  *
+ * With threads, one more of them walks through a full stock of chunks while the caller fills the next one, in memory that becomes free as
+ * groups of partitions are written. When a stock is full does not depend on that, and so the bytes do not.
+ *
  * So memory is what the rows take and no more, whatever the number of partitions; an empty partition costs nothing here; every
  * write to memory is sequential; and how blocks are cut depends on options and input alone.
  */
@@ -14,6 +17,7 @@
 #define CSF_SHUFFLE_MAP_WRITER_H
 
 #include "shuffle/dictionaries.h"
+#include "shuffle/map_background.h"
 #include "shuffle/map_lane.h"
 #include "shuffle/order.h"
 #include "shuffle/areas.h"
@@ -29,6 +33,19 @@ struct csf_chunk {
   int32_t at;              /* of parts: the next to be written */
 };
 
+/*
+ * Rows that wait in memory and will be written together: their chunks, each of rows of one group of neighbouring partitions. The
+ * chunks of a group lie in areas of their own, which are free as soon as the group is written.
+ */
+enum { CSF_GROUPS = CSF_AREA_LISTS / 2 };
+
+struct csf_stock {
+  struct csf_buffer chunks[CSF_GROUPS]; /* struct csf_chunk */
+  int first_list;                       /* of the areas: that of the first group */
+  int64_t n_rows;
+  uint64_t bytes;
+};
+
 /* Sizes that follow from the options. */
 struct csf_map_sizes {
   uint64_t block_bytes;  /* raw bytes of a block */
@@ -40,6 +57,7 @@ struct csf_map_sizes {
   int64_t piece_rows;
   int64_t gather_rows;   /* fewer are gathered first */
   int64_t ids_rows;      /* ids are found for so many rows at a time */
+  int32_t n_groups;      /* of a stock, at most CSF_GROUPS */
   size_t area_bytes;
 };
 
@@ -74,9 +92,9 @@ struct colshuf_map_writer {
 
   struct ArrowArray **narrow_children; /* the columns of a batch, cut to its rows */
   struct csf_areas areas;
-  struct csf_buffer chunks;     /* struct csf_chunk */
-  int64_t buffered_rows;        /* in chunks */
-  uint64_t buffered_bytes;
+  struct csf_stock stocks[2];   /* one is filled while the other may still be written */
+  struct csf_stock *filled;
+  struct csf_stock *written;
   struct csf_columns chunk;     /* the chunk being made; its bytes are the pool's */
   struct csf_columns pending;   /* small batches, gathered */
   struct ArrowArray *pending_array;
@@ -89,6 +107,9 @@ struct colshuf_map_writer {
   size_t tree_size;
 
   struct csf_crew crew;
+  struct csf_background background;
+  struct csf_buffer *walk;      /* chunks being walked through: those of a group, or */
+  struct csf_buffer all_chunks; /* of all groups */
   struct csf_sources sources;
   struct csf_buffer slices;     /* struct csf_slice: of one partition */
   struct csf_buffer planned;    /* of one block */
@@ -109,6 +130,8 @@ struct colshuf_map_writer {
   struct csf_buffer segment;
 
   struct colshuf_map_metrics metrics;
+  struct colshuf_map_metrics written_metrics; /* of the blocks, until csf_map_settle_metrics: whoever writes counts here */
+  uint64_t flush_ns;            /* of csf_map_flush */
   bool busy;                    /* a call is running: a memory manager may call back */
   bool committed;
   enum colshuf_status dead;     /* not OK: why every call fails */
@@ -128,12 +151,21 @@ enum colshuf_status csf_map_route_pending(struct colshuf_map_writer *writer, str
 enum colshuf_status csf_map_route_ordered(struct colshuf_map_writer *writer, const struct ArrowArray *batch, const int32_t *ids,
                                           struct colshuf_error *err) COLSHUF_MUST_USE;
 
-/* map_flush.c: spills all chunks, or gives them to the sink, and empties the pool. */
+/*
+ * map_flush.c: spills all chunks, or gives them to the sink; with threads maybe in the background, the next chunks going to the other stock.
+ * Errors are also those of the flush before.
+ */
 enum colshuf_status csf_map_flush(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Writes everything, merged, to the data file. */
 enum colshuf_status csf_map_flush_to_data(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
-/* All chunks as blocks to the target that was begun; empties the pool. */
-enum colshuf_status csf_map_flush_chunks(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
+/* All chunks of a stock as blocks to the target that was begun; empties it. */
+enum colshuf_status csf_map_flush_stock(struct colshuf_map_writer *writer, struct csf_stock *stock, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+/* The same as a spill run. */
+enum colshuf_status csf_map_spill_stock(struct colshuf_map_writer *writer, struct csf_stock *stock, struct colshuf_error *err)
+    COLSHUF_MUST_USE;
+/* What was counted while writing, to the metrics that the caller sees. Not while the background is at work. */
+void csf_map_settle_metrics(struct colshuf_map_writer *writer);
 /* Sets up what walking through the chunks needs. */
 enum colshuf_status csf_map_set_sources(struct colshuf_map_writer *writer, struct colshuf_error *err) COLSHUF_MUST_USE;
 /* Cuts writer->slices into blocks of at most block_rows rows and submits them; partition -1: as rows, csf_map_put_rows. */

@@ -311,7 +311,7 @@ static void a_pool_goes_back_to_a_mark_and_uses_its_areas_again(void) {
   uint8_t *first = csf_areas_alloc(&pool, 1000);
   REQUIRE(first != NULL);
   CHECK_INT((uintptr_t)first % CSF_ALIGNMENT, 0);
-  struct csf_areas_mark mark = csf_areas_mark(&pool);
+  struct csf_areas_mark mark = csf_areas_select(&pool, 0);
   int n = 0;
   while (csf_areas_alloc(&pool, 5000) != NULL) n++;
   CHECK(pool.refused);

@@ -2,6 +2,7 @@
 /* The map writer: rows of every type, in blocks as the options cut them, to a file or a sink; and its refusals. */
 #include <errno.h>
 
+#include "support/faults.h"
 #include "support/map_writer.h"
 
 static void rows_of_every_type_come_back_in_order(void) {
@@ -301,6 +302,96 @@ static void threads_do_not_change_the_bytes(void) {
   test_input_close(&input);
 }
 
+struct behind {
+  struct csf_buffer bytes;
+  struct colshuf_map_metrics metrics;
+  int32_t calls; /* that came back while a stock was still being written */
+};
+
+enum { TIMES = 7 };
+
+/* The input some times over, at a limit that it goes beyond several times. */
+static struct behind write_behind(const struct test_input *input, int threads) {
+  struct colshuf_error err;
+  struct colshuf_map_writer *writer;
+  struct behind found = {0};
+  struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 16 << 20);
+  options.encoder.compat = COLSHUF_COMPAT_COMET;
+  options.block_size = 20000;
+  options.compress_threads = threads;
+  REQUIRE_OK(colshuf_map_writer_new(&input->exported, &options, &writer, &err));
+  CHECK_INT(writer->background.runs, threads > 0);
+  CHECK_INT(writer->sizes.n_groups, CSF_GROUPS);
+  for (int32_t i = 0; i < TIMES * input->n_batches; i++) {
+    REQUIRE_OK(colshuf_map_writer_write(writer, &input->batches[i % input->n_batches], &err));
+    found.calls += writer->background.busy;
+  }
+  REQUIRE_OK(colshuf_map_writer_commit(writer, NULL, &err));
+  colshuf_map_writer_metrics(writer, &found.metrics);
+  colshuf_map_writer_free(writer);
+  char path[600];
+  snprintf(path, sizeof path, "%s.data", options.output);
+  found.bytes = test_read_file(path);
+  CHECK(found.metrics.peak_memory <= options.memory_limit);
+  CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+  return found;
+}
+
+static void what_is_written_behind_the_caller_has_the_same_bytes_and_limit(void) {
+  struct test_random random = {49};
+  struct test_input input;
+  struct test_array_options arrays = {.rows = 16000, .max_text = 8, .repeat_percent = 60};
+  struct csf_schema *schema = test_schema("a: utf8, b: utf8 not null, c: int64, d: list<item: int32>, e: decimal128(12, 2)");
+  test_input_open(&input, schema, &test_round_robin, &random, 16, &arrays);
+  struct behind alone = write_behind(&input, 0);
+  CHECK(alone.metrics.spills > 2);
+  CHECK_INT(alone.calls, 0);
+  for (int threads = 1; threads < 4; threads += 2) {
+    struct behind behind = write_behind(&input, threads);
+    printf("  %d threads: %" PRIu64 " spills, %d calls of %d while one was being written\n", threads, behind.metrics.spills, behind.calls,
+           TIMES * input.n_batches);
+    CHECK(behind.calls > 0);
+    CHECK_INT(behind.metrics.spills, alone.metrics.spills);
+    CHECK_INT(behind.metrics.spilled_bytes, alone.metrics.spilled_bytes);
+    CHECK_INT(behind.metrics.blocks, alone.metrics.blocks);
+    CHECK_INT(behind.metrics.raw_bytes, alone.metrics.raw_bytes);
+    CHECK(alone.bytes.size == behind.bytes.size && memcmp(alone.bytes.data, behind.bytes.data, alone.bytes.size) == 0);
+    csf_buffer_clear(&behind.bytes);
+  }
+  csf_buffer_clear(&alone.bytes);
+  test_input_close(&input);
+}
+
+/* Whoever notices it, the call says what went wrong behind it, and nothing is left. */
+static void failures_behind_the_caller_are_clean(void) {
+  struct test_input input;
+  struct test_random random = {50};
+  struct test_array_options arrays = {.rows = 16000, .max_text = 60};
+  uint64_t failed = 0;
+  test_input_open(&input, test_schema("a: utf8, c: int64, d: list<item: int32>"), &test_round_robin, &random, 40, &arrays);
+  for (uint64_t at = 1; at < 600; at += 60) {
+    struct colshuf_error err;
+    struct colshuf_map_writer_options options = test_map_options(&test_round_robin, 16 << 20);
+    options.encoder.compat = COLSHUF_COMPAT_COMET;
+    options.block_size = 20000;
+    options.compress_threads = 2;
+    test_remove_output();
+    test_fault = (struct test_fault){"write", TEST_FAIL_FOREVER, ENOSPC, at, 0, false};
+    csf_io_current = &test_faulty_io;
+    enum colshuf_status status = test_shuffle(&input, &options, NULL, &err);
+    csf_io_current = &csf_io_system;
+    test_fault.at = 0;
+    CHECK(status == COLSHUF_OK || status == COLSHUF_IO);
+    CHECK_INT(status == COLSHUF_IO, test_fault.hit);
+    CHECK_INT(test_output_exists(), status == COLSHUF_OK);
+    failed += status == COLSHUF_IO;
+    CHECK_INT(test_count_files(test_directory(), "colshuf-tmp"), 0);
+  }
+  printf("  %" PRIu64 " full disks\n", failed);
+  CHECK(failed > 1);
+  test_input_close(&input);
+}
+
 static void failures_in_threads_are_clean(void) {
   struct test_input input;
   test_plain_input(&input, 48, 12, 2000);
@@ -336,5 +427,7 @@ static const struct test_case tests[] = {
     TEST(options_that_make_no_sense_are_refused),
     TEST(threads_do_not_change_the_bytes),
     TEST(failures_in_threads_are_clean),
+    TEST(what_is_written_behind_the_caller_has_the_same_bytes_and_limit),
+    TEST(failures_behind_the_caller_are_clean),
 };
 TEST_MAIN(tests)
