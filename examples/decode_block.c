@@ -5,8 +5,15 @@
 #include <stdlib.h>
 
 int main(int argc, char **argv) {
-  FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
-  if (file == NULL) return 2;
+  if (argc != 2) {
+    fprintf(stderr, "usage: decode_block FILE, such as NAME.data of a shuffle output\n");
+    return 2;
+  }
+  FILE *file = fopen(argv[1], "rb");
+  if (file == NULL) {
+    perror(argv[1]);
+    return 2;
+  }
   static uint8_t data[1 << 24];
   size_t size = fread(data, 1, sizeof data, file);
   fclose(file);

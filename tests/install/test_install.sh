@@ -7,6 +7,10 @@ cmake --install "$BUILD" --prefix "$work/first" >"$work/log" || { cat "$work/log
 mv "$work/first" "$work/root" # what is installed may be moved
 make -n install PREFIX="$work/root" | grep -q -- "--prefix $work/root\$" || { echo "make install does not hold to PREFIX"; exit 1; }
 [ -x "$work/root/bin/colshuf" ] || { echo "no command was installed"; exit 1; }
+for file in share/man/man1/colshuf.1 share/bash-completion/completions/colshuf share/zsh/site-functions/_colshuf \
+  share/fish/vendor_completions.d/colshuf.fish; do
+  [ -s "$work/root/$file" ] || { echo "no $file was installed"; exit 1; }
+done
 pc=$(find "$work/root" -name colshuf.pc)
 PKG_CONFIG_PATH=$(dirname "$pc")
 export PKG_CONFIG_PATH
@@ -20,6 +24,10 @@ run() {
 # shellcheck disable=SC2046
 cc -std=c17 -Wall -Wextra -Werror examples/decode_block.c -o "$work/shared" $(pkg-config --cflags --libs colshuf)
 run "$work/shared"
+if LD_LIBRARY_PATH=$libdir "$work/shared" nowhere 2>"$work/log" || ! grep -q '^nowhere: No such file' "$work/log"; then
+  echo "the example does not say which file is missing"
+  exit 1
+fi
 # shellcheck disable=SC2046
 cc -std=c17 examples/decode_block.c -o "$work/static" $(pkg-config --cflags colshuf) "$libdir/libcolshuf.a" \
   $(pkg-config --libs --static colshuf | tr ' ' '\n' | grep -v '^-lcolshuf$')
