@@ -5,8 +5,6 @@
 
 #include "block/decoder.h"
 
-enum { MOST_THREADS = 64 };
-
 struct worker {
   struct csf_ahead *ahead;
   struct colshuf_block_decoder *decoder;
@@ -28,7 +26,7 @@ struct csf_ahead {
   size_t n_places;
   bool *done; /* one for each place */
   struct csf_job *jobs;
-  struct worker workers[MOST_THREADS];
+  struct worker workers[CSF_MOST_THREADS];
 };
 
 static void *work(void *ctx) {
@@ -80,7 +78,6 @@ enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_deco
   struct colshuf_allocator allocator = csf_allocator(&options->allocator);
   struct csf_ahead *ahead = csf_alloc_zero(&allocator, sizeof *ahead);
   if (ahead == NULL) return csf_fail_memory(err, sizeof *ahead);
-  if (n_threads > MOST_THREADS) n_threads = MOST_THREADS;
   ahead->allocator = allocator;
   ahead->n_places = 2 * (size_t)n_threads + 2;
   pthread_mutex_init(&ahead->lock, NULL);

@@ -10,7 +10,10 @@
 
 struct csf_ahead;
 
-/* Errors: IO (no thread can be made), NO_MEMORY, those of a decoder. options and wanted are for the decoder of each thread. */
+/*
+ * n_threads: CSF_MOST_THREADS at most. options and wanted are for the decoder of each thread. Errors: IO (no thread can be made),
+ * NO_MEMORY, those of a decoder.
+ */
 enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_decoder_options *options,
                                   struct csf_column_set columns, struct csf_ahead **out,
                                   struct colshuf_error *err) COLSHUF_MUST_USE;

@@ -6,7 +6,7 @@
 
 #include "block/decoder.h"
 
-enum { MOST_THREADS = 64, CANCEL_POLL_NS = 20 * 1000 * 1000 };
+enum { CANCEL_POLL_NS = 20 * 1000 * 1000 };
 
 struct worker {
   struct csf_arrival *arrival;
@@ -30,7 +30,7 @@ struct csf_arrival {
   struct csf_job *jobs;
   struct csf_job **free_jobs;
   struct csf_job **ready; /* a queue */
-  struct worker workers[MOST_THREADS];
+  struct worker workers[CSF_MOST_THREADS];
 };
 
 /* A place for the next job; NULL when there will be no more. */
@@ -143,7 +143,6 @@ enum colshuf_status csf_arrival_new(int n_threads, const struct csf_fetcher *mod
   struct colshuf_allocator allocator = csf_allocator(&decoder->allocator);
   struct csf_arrival *arrival = csf_alloc_zero(&allocator, sizeof *arrival);
   if (arrival == NULL) return csf_fail_memory(err, sizeof *arrival);
-  if (n_threads > MOST_THREADS) n_threads = MOST_THREADS;
   arrival->allocator = allocator;
   arrival->most = most;
   arrival->n_places = 2 * (size_t)n_threads + 2;

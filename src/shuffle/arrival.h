@@ -11,8 +11,8 @@
 struct csf_arrival;
 
 /*
- * model: what the fetcher of each thread is like. decoder: options of the decoder of each thread, columns what it decodes. most: bytes
- * on their way, above which no further block is read unless it is the only one.
+ * n_threads: CSF_MOST_THREADS at most. model: what the fetcher of each thread is like. decoder: options of the decoder of each
+ * thread, columns what it decodes. most: bytes on their way, above which no further block is read unless it is the only one.
  * Errors: IO (no thread can be made), NO_MEMORY, those of a decoder.
  */
 enum colshuf_status csf_arrival_new(int n_threads, const struct csf_fetcher *model, const struct colshuf_block_decoder_options *decoder,

@@ -10,6 +10,8 @@
 
 #include "shuffle/plain_block.h"
 
+enum { CSF_MOST_THREADS = 64 }; /* of one reader */
+
 struct csf_job {
   struct csf_source_block place; /* where the block came from; its data is not good any more */
   const char *source_name;

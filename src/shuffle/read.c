@@ -218,6 +218,7 @@ static struct csf_reader *new_reader(const struct colshuf_read_options *options,
   r->allocator = allocator;
   r->options = *options;
   r->options.allocator = allocator;
+  if (r->options.threads > CSF_MOST_THREADS) r->options.threads = CSF_MOST_THREADS;
   if (r->options.target_rows <= 0) r->options.target_rows = DEFAULT_ROWS;
   r->schema.allocator = allocator;
   r->memory_limit = options->memory_limit != 0 ? options->memory_limit : DEFAULT_MEMORY;

@@ -99,8 +99,26 @@ static void figures_tell_waiting_from_decoding_and_joining(void) {
   csf_schema_release(schema);
 }
 
+static void any_number_of_threads_may_be_wanted(void) {
+  static struct test_reading reading;
+  struct csf_schema *schema = test_schema("k: int32, s: utf8");
+  test_write_plain(&output, &written, schema, 20, 30);
+  struct colshuf_source source = {.bytes = output.data.data, .size = output.data.size};
+  for (int any_order = 0; any_order < 2; any_order++) {
+    struct colshuf_read_options options = {.threads = INT32_MAX, .any_order = any_order};
+    test_read_all(&source, 1, &options, &reading);
+    CHECK_STRING(reading.message, "");
+    test_check_read(&reading, &written, 0, 20, NULL);
+    test_reading_clear(&reading);
+  }
+  test_written_clear(&written);
+  test_output_clear(&output);
+  csf_schema_release(schema);
+}
+
 static const struct test_case tests[] = {
     TEST(another_thread_ends_the_reading_of_an_endless_source),
     TEST(figures_tell_waiting_from_decoding_and_joining),
+    TEST(any_number_of_threads_may_be_wanted),
 };
 TEST_MAIN(tests)
