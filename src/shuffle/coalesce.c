@@ -102,12 +102,51 @@ static enum colshuf_status stop_growing(struct csf_waiting *waiting, struct cols
   return COLSHUF_OK;
 }
 
+static enum colshuf_status join(const struct csf_waiting *waiting, size_t n, struct ArrowArray *out, struct colshuf_error *err);
+
+/* The rows of one block as they will be handed out, all copied. */
+static enum colshuf_status make_alone(const struct csf_waiting *waiting, struct csf_waiting_block block, struct ArrowArray *out,
+                                      struct colshuf_error *err) {
+  struct csf_waiting alone = *waiting;
+  block.is_borrowed = true; /* so that it keeps its columns */
+  alone.blocks = &block;
+  alone.n = 1;
+  return join(&alone, 1, out, err);
+}
+
+/*
+ * Nulls where none are announced, told while it is known which block they are in. In a dictionary they may be anywhere: there it is
+ * the values unpacked that are looked at.
+ */
+static enum colshuf_status check_nulls(const struct csf_waiting *waiting, const struct ArrowArray *batch, struct csf_block_fit *fit,
+                                       struct colshuf_error *err) {
+  const struct csf_read_schema *schema = waiting->schema;
+  const unsigned overlook = CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA;
+  struct ArrowArray made = {0};
+  enum colshuf_status status = COLSHUF_OK;
+  for (int32_t c = 0; c < schema->n_columns && status == COLSHUF_OK; c++) {
+    if (!fit->columns[c].recheck) continue;
+    const struct csf_field *field = &schema->announced->root.children[c];
+    bool as_it_is = csf_field_equal(&fit->schema->root.children[schema->columns[c]], field, overlook);
+    if (!as_it_is && made.release == NULL) {
+      CSF_TRY(make_alone(waiting, (struct csf_waiting_block){.batch = *batch, .fit = fit}, &made, err));
+    }
+    const struct ArrowArray *array = as_it_is ? batch->children[schema->columns[c]] : made.children[c];
+    status = csf_array_validate(field, array, NULL, CSF_VALIDATE_FULL, err);
+  }
+  if (made.release != NULL) made.release(&made);
+  return status;
+}
+
 enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
                                     bool is_borrowed, struct colshuf_error *err) {
   enum colshuf_status status = COLSHUF_LIMIT;
+  waiting->added = array_bytes(&fit->schema->root, batch);
+  if (fit->recheck) CSF_TRY(check_nulls(waiting, batch, fit, err));
   if (can_append(waiting, batch, fit)) status = append(waiting, batch, err);
   if (status == COLSHUF_OK) {
-    count(waiting, &fit->schema->root, batch);
+    waiting->n_rows += batch->length;
+    waiting->n_bytes = csf_growing_size(&waiting->growing); /* of many columns with few rows much less than the blocks were */
     batch->release(batch);
     csf_block_fit_release(waiting->schema, fit);
     return COLSHUF_OK;
@@ -173,19 +212,8 @@ static enum colshuf_status join_columns(struct csf_gather *g, const struct csf_w
   return status;
 }
 
-static enum colshuf_status recheck(const struct csf_waiting *waiting, size_t n, const struct ArrowArray *out,
-                                   struct colshuf_error *err) {
-  const struct csf_field *root = &waiting->schema->announced->root;
-  for (int32_t c = 0; c < root->n_children; c++) {
-    bool needed = false;
-    for (size_t i = 0; i < n; i++) needed |= waiting->blocks[i].fit != NULL && waiting->blocks[i].fit->columns[c].recheck;
-    if (needed) CSF_TRY(csf_array_validate(&root->children[c], out->children[c], NULL, CSF_VALIDATE_FULL, err));
-  }
-  return COLSHUF_OK;
-}
-
 /* Columns that can be handed on as they are: they leave their batch, which may then go. */
-static void move_columns(struct csf_waiting *waiting, size_t n, struct ArrowArray *out) {
+static void move_columns(const struct csf_waiting *waiting, size_t n, struct ArrowArray *out) {
   struct csf_waiting_block *block = &waiting->blocks[0];
   for (int32_t c = 0; c < waiting->schema->n_columns; c++) {
     if (!moves(waiting, n, c)) continue;
@@ -197,7 +225,7 @@ static void move_columns(struct csf_waiting *waiting, size_t n, struct ArrowArra
 }
 
 /* One batch of the first n blocks. */
-static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct ArrowArray *out, struct colshuf_error *err) {
+static enum colshuf_status join(const struct csf_waiting *waiting, size_t n, struct ArrowArray *out, struct colshuf_error *err) {
   const struct csf_read_schema *schema = waiting->schema;
   struct csf_gather g = {.allocator = waiting->allocator, .left = waiting->max_made, .err = err};
   struct ArrowArray made;
@@ -206,7 +234,6 @@ static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct Ar
   for (size_t i = 0; i < n; i++) made.length += waiting->blocks[i].batch.length;
   enum colshuf_status status = join_columns(&g, waiting, n, &made);
   if (status == COLSHUF_OK) move_columns(waiting, n, &made);
-  if (status == COLSHUF_OK) status = recheck(waiting, n, &made, err);
   if (status != COLSHUF_OK) {
     made.release(&made);
     return status;
@@ -217,7 +244,7 @@ static enum colshuf_status join(struct csf_waiting *waiting, size_t n, struct Ar
 
 static bool goes_whole(const struct csf_waiting_block *block) {
   const struct csf_block_fit *fit = block->fit;
-  return !block->is_borrowed && (fit == NULL || (fit->whole && !fit->recheck));
+  return !block->is_borrowed && (fit == NULL || fit->whole);
 }
 
 enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out, struct colshuf_error *err) {

@@ -24,6 +24,7 @@ struct csf_waiting {
   size_t capacity;
   int64_t n_rows;
   uint64_t n_bytes; /* about what the batches hold */
+  uint64_t added;   /* and what the one added last did by itself */
   uint64_t max_made; /* bytes of one batch handed out, as far as they are copied */
 };
 
@@ -35,13 +36,16 @@ static inline bool csf_waiting_any(const struct csf_waiting *waiting) {
   return waiting->n_rows > 0;
 }
 
-/* Takes batch and a reference of fit over; on failure (NO_MEMORY) both stay the caller's. */
+/*
+ * Takes batch and a reference of fit over; on failure both stay the caller's. Errors: CORRUPT (a null where none is announced), LIMIT (it
+ * means more bytes than may be made), NO_MEMORY.
+ */
 enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
                                     bool is_borrowed, struct colshuf_error *err) COLSHUF_MUST_USE;
 
 /*
  * Makes *out of all that waits; of fewer blocks, if all would not fit 32-bit offsets or an index type: the rest goes on
- * waiting. Errors: CORRUPT (a null where none is announced), LIMIT (a single block that does not fit), NO_MEMORY.
+ * waiting. Errors: LIMIT (a single block that does not fit), NO_MEMORY.
  */
 enum colshuf_status csf_waiting_emit(struct csf_waiting *waiting, struct ArrowArray *out,
                                      struct colshuf_error *err) COLSHUF_MUST_USE;

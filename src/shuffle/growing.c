@@ -216,6 +216,16 @@ enum colshuf_status csf_growing_append(struct csf_growing *growing, const struct
   return COLSHUF_OK;
 }
 
+uint64_t csf_growing_size(const struct csf_growing *growing) {
+  uint64_t size = 0;
+  for (int32_t c = 0; growing->n_rows > 0 && c < growing->schema->root.n_children; c++) {
+    const struct csf_growing_column *column = &growing->columns[c];
+    size += main_used(column, growing->n_rows) + (uint64_t)column->text_size;
+    if (column->null_count > 0) size += (uint64_t)csf_bit_bytes(growing->n_rows);
+  }
+  return size;
+}
+
 /* The bits behind the last row are zero, so that equal batches are equal bytes. */
 static void end_bits(uint8_t *bits, int64_t n) {
   csf_bits_fill(bits, n, -n & 7, false);

@@ -46,6 +46,9 @@ bool csf_growing_suits(const struct csf_field *field);
 enum colshuf_status csf_growing_append(struct csf_growing *growing, const struct ArrowArray *batch, const int32_t *columns,
                                        struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/* Bytes of the rows that are there, as they will be handed out. */
+uint64_t csf_growing_size(const struct csf_growing *growing);
+
 /* What has grown, which must be something, becomes *out; the next begins with nothing. */
 void csf_growing_take(struct csf_growing *growing, struct ArrowArray *out);
 

@@ -39,10 +39,10 @@ static enum colshuf_status keep_batch(struct csf_reader *r, struct csf_job *job,
   struct csf_block_fit *fit;
   CSF_TRY(find_fit(r, job->schema, &fit, err));
   enum colshuf_status status = COLSHUF_OK;
-  r->metrics->rows += (uint64_t)job->batch.length;
-  uint64_t before = r->waiting.n_bytes;
-  if (job->batch.length > 0) status = csf_waiting_add(&r->waiting, &job->batch, fit, job->is_borrowed, err);
-  r->usual_size = r->waiting.n_bytes - before;
+  uint64_t n_rows = (uint64_t)job->batch.length;
+  if (n_rows > 0) status = csf_waiting_add(&r->waiting, &job->batch, fit, job->is_borrowed, err);
+  if (status == COLSHUF_OK) r->metrics->rows += n_rows;
+  r->usual_size = r->waiting.added;
   if (job->batch.release != NULL) csf_block_fit_release(&r->schema, fit); /* nobody took it */
   return status;
 }
@@ -139,11 +139,13 @@ static enum colshuf_status take_arrived(struct csf_reader *r, struct csf_job *jo
 }
 
 static enum colshuf_status read_arrived(struct csf_reader *r, struct colshuf_error *err) {
+  uint64_t start = csf_now_ns();
   struct csf_job *job = csf_arrival_take(r->arrival, r->options.cancelled);
+  uint64_t taken = csf_now_ns();
+  r->metrics->decode_ns += taken - start;
   if (job == NULL && is_cancelled(r)) return fail_cancelled(err);
   r->ended = job == NULL;
   if (r->ended) return COLSHUF_OK;
-  uint64_t taken = csf_now_ns();
   enum colshuf_status status = take_arrived(r, job, err);
   csf_arrival_give_back(r->arrival, job, r->usual_size);
   r->metrics->coalesce_ns += csf_now_ns() - taken;

@@ -50,6 +50,21 @@ static enum colshuf_status announce(struct csf_read_schema *schema, bool keep_di
   return csf_array_shape_new(&schema->allocator, root, true, &schema->shape, err);
 }
 
+/* Which columns came before, in one pass: there may be very many. */
+static enum colshuf_status find_repeats(struct csf_read_schema *schema, int32_t n_found, struct colshuf_error *err) {
+  size_t size = (size_t)n_found * sizeof(bool);
+  if (schema->n_columns == 0) return COLSHUF_OK;
+  bool *met = csf_alloc_zero(&schema->allocator, size);
+  schema->repeats = csf_alloc_zero(&schema->allocator, (size_t)schema->n_columns * sizeof *schema->repeats);
+  bool done = met != NULL && schema->repeats != NULL;
+  for (int32_t c = 0; done && c < schema->n_columns; c++) {
+    schema->repeats[c] = met[schema->columns[c]];
+    met[schema->columns[c]] = true;
+  }
+  csf_free(&schema->allocator, met, size);
+  return done ? COLSHUF_OK : csf_fail_memory(err, size);
+}
+
 static enum colshuf_status choose_columns(struct csf_read_schema *schema, const struct csf_read_columns *wanted,
                                           struct colshuf_error *err) {
   int32_t n_found = schema->reference->root.n_children;
@@ -65,7 +80,7 @@ static enum colshuf_status choose_columns(struct csf_read_schema *schema, const 
     }
     schema->columns[c] = column;
   }
-  return COLSHUF_OK;
+  return find_repeats(schema, n_found, err);
 }
 
 enum colshuf_status csf_read_schema_init(struct csf_read_schema *schema, struct csf_schema *reference, bool is_expected,
@@ -86,6 +101,7 @@ enum colshuf_status csf_read_schema_init(struct csf_read_schema *schema, struct 
 void csf_read_schema_clear(struct csf_read_schema *schema) {
   if (schema->columns != NULL)
     csf_free(&schema->allocator, schema->columns, (size_t)schema->n_columns * sizeof *schema->columns);
+  csf_free(&schema->allocator, schema->repeats, (size_t)schema->n_columns * sizeof *schema->repeats);
   csf_array_shape_free(schema->shape);
   csf_schema_release(schema->announced);
   csf_schema_release(schema->reference);
@@ -102,22 +118,15 @@ static bool is_narrowed(const struct csf_field *found, const struct csf_field *a
   return false;
 }
 
-static bool comes_before(const struct csf_read_schema *schema, int32_t c) {
-  for (int32_t i = 0; i < c; i++) {
-    if (schema->columns[i] == schema->columns[c]) return true;
-  }
-  return false;
-}
-
 static void fit_column(const struct csf_read_schema *schema, int32_t c, struct csf_block_fit *fit) {
   const struct csf_field *found = &fit->schema->root.children[schema->columns[c]],
                          *announced = &schema->announced->root.children[c];
   struct csf_column_fit *column = &fit->columns[c];
   column->direct =
-      csf_field_equal(found, announced, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) && !comes_before(schema, c);
+      csf_field_equal(found, announced, CSF_MATCH_NAMES | CSF_MATCH_NULLABLE | CSF_MATCH_METADATA) && !schema->repeats[c];
   column->recheck = is_narrowed(found, announced);
   fit->recheck |= column->recheck;
-  fit->is_flat &= csf_growing_suits(found) && csf_growing_suits(announced) && !column->recheck;
+  fit->is_flat &= csf_growing_suits(found) && csf_growing_suits(announced);
   fit->whole &= column->direct && schema->columns[c] == c;
 }
 

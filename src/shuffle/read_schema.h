@@ -16,6 +16,7 @@ struct csf_read_schema {
   struct csf_array_shape *shape; /* of a batch of announced */
   bool is_expected;
   int32_t *columns; /* of a block, one for each of announced */
+  bool *repeats;    /* of those: whether the same one came before */
   int32_t n_columns;
   struct colshuf_allocator allocator;
 };
@@ -42,7 +43,7 @@ struct csf_block_fit {
   int32_t references;
   struct csf_schema *schema;
   bool whole;   /* the batch can be handed out as it is */
-  bool recheck; /* of any column */
+  bool recheck; /* any column */
   bool is_flat; /* the columns wanted can be appended to a growing batch */
   struct csf_column_fit columns[];
 };

@@ -279,6 +279,70 @@ static void small_blocks_are_joined_under_an_expected_schema(void) {
   csf_schema_release(schema);
 }
 
+static void a_null_that_was_not_expected_is_told_with_its_block(void) {
+  enum { BLOCKS = 4, BAD = 2 };
+  static struct test_written written;
+  static struct test_reading reading;
+  static const char *const types[] = {"a: int32, b: utf8", "a: int32, b: dictionary<int8, utf8>", "a: list<int32>, b: utf8"};
+  static const char *const wanted[] = {"a: int32 not null, b: utf8", "a: int32, b: utf8 not null", "a: list<int32 not null>, b: utf8"};
+  struct test_random random = {24};
+  for (int i = 0; i < 3; i++) {
+    struct csf_schema *schema = test_schema(types[i]);
+    struct ArrowSchema expected = export_schema(wanted[i]);
+    written.n = 0;
+    test_output_init(&output);
+    for (int b = 0; b < BLOCKS; b++) {
+      struct test_array_options array = {.rows = 50, .null_percent = b == BAD ? 50 : 0};
+      written.fields[b] = &schema->root;
+      test_random_array(&random, &schema->root, &array, &written.batches[written.n++]);
+      test_output_add(&output, &schema->root, &written.batches[b], 0, array.rows, COLSHUF_LZ4);
+    }
+    struct colshuf_source source = {.bytes = output.data.data, .size = output.data.size};
+    struct colshuf_read_options options = {.expected_schema = &expected};
+    test_read_all(&source, 1, &options, &reading);
+    CHECK_INT(reading.status, COLSHUF_CORRUPT);
+    CHECK_CONTAINS(reading.message, "memory, block 2 at offset ");
+    test_check_read(&reading, &written, 0, BAD, NULL); /* what came before is delivered */
+    test_reading_clear(&reading);
+    options.skip_corrupt = 1;
+    test_read_all(&source, 1, &options, &reading);
+    CHECK_STRING(reading.message, "");
+    CHECK_INT(reading.n_rows, 50 * (BLOCKS - 1));
+    test_reading_clear(&reading);
+    expected.release(&expected);
+    test_written_clear(&written);
+    test_output_clear(&output);
+    csf_schema_release(schema);
+  }
+}
+
+/* A batch is full when its rows are, not when the structs of the blocks that it was made of would have been. */
+static void few_rows_of_many_columns_are_joined_by_what_they_take(void) {
+  enum { COLUMNS = 300, BLOCKS = 80 };
+  static struct test_written written;
+  static struct test_reading reading;
+  char text[COLUMNS * 16] = "", *end = text;
+  for (int c = 0; c < COLUMNS; c++) end += sprintf(end, "%sc%d: int64", c == 0 ? "" : ", ", c);
+  struct csf_schema *schema = test_schema(text);
+  struct test_random random = {25};
+  struct test_array_options array = {.rows = 1};
+  written.n = 1;
+  written.fields[0] = &schema->root;
+  test_random_array(&random, &schema->root, &array, &written.batches[0]);
+  test_output_init(&output);
+  for (int b = 0; b < BLOCKS; b++) test_output_add(&output, &schema->root, &written.batches[0], 0, 1, COLSHUF_LZ4);
+  struct colshuf_source source = {.bytes = output.data.data, .size = output.data.size};
+  struct colshuf_read_options options = {.memory_limit = 1 << 20};
+  test_read_all(&source, 1, &options, &reading);
+  CHECK_STRING(reading.message, "");
+  CHECK_INT(reading.n_rows, BLOCKS);
+  CHECK_INT(reading.n, 1); /* 192,000 bytes, a quarter of the limit is 262,144 */
+  test_reading_clear(&reading);
+  test_written_clear(&written);
+  test_output_clear(&output);
+  csf_schema_release(schema);
+}
+
 static void nothing_gives_nothing(void) {
   static struct test_reading reading;
   struct test_drip drip = {0};
@@ -436,6 +500,8 @@ static const struct test_case tests[] = {
     TEST(a_block_of_another_type_is_named),
     TEST(the_expected_schema_is_announced_and_kept_to),
     TEST(small_blocks_are_joined_under_an_expected_schema),
+    TEST(a_null_that_was_not_expected_is_told_with_its_block),
+    TEST(few_rows_of_many_columns_are_joined_by_what_they_take),
     TEST(nothing_gives_nothing),
     TEST(rows_without_columns_are_counted),
     TEST(batches_outlive_the_stream),

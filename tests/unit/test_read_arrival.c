@@ -100,6 +100,7 @@ static void every_row_comes_once_and_each_source_in_its_order(void) {
     CHECK_INT(metrics.sources, N_SOURCES);
     CHECK_INT(metrics.blocks, N_SOURCES * BLOCKS);
     CHECK_INT(metrics.rows, N_SOURCES * BLOCKS * ROWS);
+    CHECK(metrics.decode_ns > 0); /* it waited for those who decode */
     for (int s = 0; s < N_SOURCES; s += 3) CHECK_INT(drips[s].released, 1);
     for (int s = 2; s < N_SOURCES; s += 3) free((char *)sources[s].data_path);
   }
