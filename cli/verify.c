@@ -175,7 +175,49 @@ static void print_file_json(struct json *json, const struct checked *file) {
   json_close(json);
 }
 
+/* All files together. */
+struct totals {
+  uint64_t files, well, bad, unread; /* unread: the machine refused, nothing is known of them */
+  uint64_t blocks, rows, bytes, faults;
+};
+
+static struct totals sum_up(const struct work *work) {
+  struct totals sum = {.files = (uint64_t)work->n};
+  for (int i = 0; i < work->n; i++) {
+    const struct checked *file = &work->files[i];
+    sum.well += file->code == EXIT_WELL;
+    sum.bad += file->code == EXIT_BAD_DATA;
+    sum.unread += file->code != EXIT_WELL && file->code != EXIT_BAD_DATA;
+    sum.blocks += file->summary.blocks;
+    sum.rows += file->summary.rows;
+    sum.bytes += file->summary.bytes;
+    sum.faults += file->summary.faults;
+  }
+  return sum;
+}
+
+static void print_totals(const struct totals *sum) {
+  printf("%s files: %s ok", count_text(sum->files), count_text(sum->well));
+  if (sum->bad > 0) printf(", %s with faults (%s)", count_text(sum->bad), count_text(sum->faults));
+  if (sum->unread > 0) printf(", %s not read", count_text(sum->unread));
+  printf("; %s blocks, %s rows, %s\n", count_text(sum->blocks), count_text(sum->rows), size_text(sum->bytes));
+}
+
+static void print_totals_json(struct json *json, const struct totals *sum) {
+  json_object(json, "summary");
+  json_unsigned(json, "files", sum->files);
+  json_unsigned(json, "ok", sum->well);
+  json_unsigned(json, "with_faults", sum->bad);
+  json_unsigned(json, "not_read", sum->unread);
+  json_unsigned(json, "faults", sum->faults);
+  json_unsigned(json, "blocks", sum->blocks);
+  json_unsigned(json, "rows", sum->rows);
+  json_unsigned(json, "bytes", sum->bytes);
+  json_close(json);
+}
+
 static void print_all(const struct request *r, const struct work *work) {
+  struct totals sum = sum_up(work);
   struct json json;
   if (r->json) {
     json_start(&json, stdout);
@@ -188,7 +230,13 @@ static void print_all(const struct request *r, const struct work *work) {
       print_file(&work->files[i]);
     }
   }
-  if (r->json) json_end(&json);
+  if (r->json) {
+    json_close(&json);
+    print_totals_json(&json, &sum);
+    json_end(&json);
+  } else if (work->n > 1) {
+    print_totals(&sum);
+  }
   flush_stdout();
 }
 

@@ -39,6 +39,12 @@ run verify a.data b.data --json
 check "verify with a bad one among them: 1" test "$code" -eq 1
 check "verify --json of a bad file is JSON" is_json
 check "the partition of the fault" test "$(json_number partition)" = 0
+run verify a.data b.data missing.data
+check "verify of many files sums up" grep -qE '^3 files: 1 ok, 1 with faults \(1\), 1 not read; 1[56] blocks, [0-9,]+ rows, ' out
+run verify a.data
+check "of one file there is nothing to sum up" sh -c '! grep -q "files:" out'
+run verify a.data bare --json
+check "verify --json sums up" test "$(awk '/"summary"/ {on = 1} on && /"(rows|ok)":/ {gsub(/[^0-9]/, "", $2); print $2}' out | tr '\n' ' ')" = "2 80000 "
 run verify a.data missing.data
 check "verify with a missing one among them: 3" test "$code" -eq 3
 run inspect b.data
