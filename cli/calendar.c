@@ -51,17 +51,30 @@ void time_of_day_text(struct text *out, int64_t ticks, int digits) {
   fraction_text(out, ticks % unit, digits);
 }
 
+/* A number of at most two digits, of which there must be one; false: there is none. */
+static bool take_two_digits(const char **place, int64_t *out) {
+  size_t n = strspn(*place, "0123456789");
+  if (n > 2) n = 2;
+  *out = 0;
+  for (size_t i = 0; i < n; i++) *out = *out * 10 + (*place)[i] - '0';
+  *place += n;
+  return n > 0;
+}
+
 /* "+05:30", "-08", "+0530" */
 static bool fixed_offset(const char *zone, int64_t *seconds) {
-  int hours, minutes = 0;
+  int64_t hours, minutes = 0;
   char sign = zone[0];
   if (sign != '+' && sign != '-') return false;
   const char *rest = zone + 1;
   size_t size = strspn(rest, "0123456789:");
   if (rest[size] != '\0') return false;
-  if (sscanf(rest, "%2d:%2d", &hours, &minutes) < 1 && sscanf(rest, "%2d%2d", &hours, &minutes) < 1) return false;
-  if (strchr(rest, ':') == NULL && size == 4) sscanf(rest, "%2d%2d", &hours, &minutes);
-  *seconds = (sign == '-' ? -1 : 1) * ((int64_t)hours * 3600 + minutes * 60);
+  bool is_short = size == 4 && strchr(rest, ':') == NULL;
+  if (!take_two_digits(&rest, &hours)) return false;
+  if (*rest == ':') rest++;
+  else if (!is_short) rest += strlen(rest); /* "+08", or digits that mean nothing */
+  (void)take_two_digits(&rest, &minutes);
+  *seconds = (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
   return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "field.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +11,26 @@ static int unit_digits(char c) {
   return c == 's' ? 0 : c == 'm' ? 3 : c == 'u' ? 6 : 9;
 }
 
+/* The number at *place, which moves behind it and a comma; 0 where there is none. */
+static int take_number(const char **place) {
+  char *end;
+  long value = strtol(*place, &end, 10);
+  *place = *end == ',' ? end + 1 : end;
+  return value < INT_MIN || value > INT_MAX ? 0 : (int)value;
+}
+
+static int number_at(const char *place) {
+  return take_number(&place);
+}
+
 static void set_number(struct field *field, enum kind kind, int width) {
   field->kind = kind;
   field->width = width;
 }
 
 static void parse_time(struct field *field, const char *format) {
-  char type = format[1], unit = type == '\0' ? '\0' : format[2];
+  char type = format[1], unit = '\0';
+  if (type != '\0') unit = format[2];
   field->unit = unit_digits(unit);
   if (type == 'd') set_number(field, unit == 'D' ? KIND_DATE32 : KIND_DATE64, unit == 'D' ? 4 : 8);
   if (type == 't') set_number(field, KIND_TIME, unit == 's' || unit == 'm' ? 4 : 8);
@@ -54,7 +68,7 @@ static void parse_nested(struct field *field, const char *format) {
       break;
     case 'w':
       field->kind = KIND_FIXED_LIST;
-      field->width = atoi(format + 3);
+      field->width = number_at(format + 3);
       break;
     case 's':
       field->kind = KIND_STRUCT;
@@ -75,8 +89,10 @@ static void parse_nested(struct field *field, const char *format) {
 
 /* d:PRECISION,SCALE or d:PRECISION,SCALE,BITS */
 static void parse_decimal(struct field *field, const char *format) {
-  int bits = 128;
-  if (sscanf(format, "d:%d,%d,%d", &field->precision, &field->scale, &bits) >= 2) set_number(field, KIND_DECIMAL, bits / 8);
+  const char *place = format + 2;
+  field->precision = take_number(&place);
+  field->scale = take_number(&place);
+  set_number(field, KIND_DECIMAL, *place == '\0' ? 16 : number_at(place) / 8);
 }
 
 static void parse_primitive(struct field *field, const char *format) {
@@ -92,7 +108,7 @@ static void parse_primitive(struct field *field, const char *format) {
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     if (strcmp(format, rows[r].format) == 0) set_number(field, rows[r].kind, rows[r].width);
   }
-  if (strncmp(format, "w:", 2) == 0) set_number(field, KIND_FIXED_BINARY, atoi(format + 2));
+  if (strncmp(format, "w:", 2) == 0) set_number(field, KIND_FIXED_BINARY, number_at(format + 2));
   if (strncmp(format, "d:", 2) == 0) parse_decimal(field, format);
 }
 

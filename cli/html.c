@@ -74,7 +74,8 @@ static void escape(struct text *out, const char *string) {
         text_put(out, "&quot;");
         break;
       default:
-        text_char(out, (unsigned char)*string < 0x20 ? '?' : *string);
+        if ((unsigned char)*string < 0x20) text_char(out, '?');
+        else text_char(out, *string);
     }
   }
 }

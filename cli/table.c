@@ -91,7 +91,7 @@ static void print_rule(const struct table *table, FILE *file) {
 void table_print(struct table *table, FILE *file, bool with_header) {
   int n_rows = table->n_columns == 0 ? 0 : table->n_cells / table->n_columns;
   for (int row = 0; row < n_rows; row++) {
-    print_row(table, table->cells + row * table->n_columns, file);
+    print_row(table, table->cells + (size_t)row * (size_t)table->n_columns, file);
     if (row == 0 && with_header) print_rule(table, file);
   }
   for (int i = 0; i < table->n_cells; i++) free(table->cells[i]);

@@ -90,7 +90,10 @@ static void decimal_text(struct text *out, const unsigned char *bytes, int width
   for (int i = 0; i < -scale && !zero; i++) text_char(out, '0');
   if (scale <= 0) return;
   text_char(out, '.');
-  for (int i = scale - 1; i >= 0; i--) text_char(out, i < count ? digits[i] : '0');
+  for (int i = scale - 1; i >= 0; i--) {
+    if (i < count) text_char(out, digits[i]);
+    else text_char(out, '0');
+  }
 }
 
 static void interval(const struct field *field, const struct ArrowArray *array, int64_t i, struct text *out) {

@@ -23,7 +23,8 @@ static enum colshuf_status gather_ids(struct csf_gather *g, const struct csf_fie
     const int8_t *source = pieces.items[p].array->buffers[0];
     for (int64_t i = 0; i < pieces.items[p].length; i++) {
       int64_t row = place_at(&pieces.items[p], i);
-      *id++ = row < 0 ? hole : source[row];
+      if (row < 0) *id++ = hole;
+      else *id++ = source[row];
     }
   }
   return COLSHUF_OK;

@@ -17,7 +17,7 @@
  * place lower than a bit-reversed 64-bit word would, that is a factor of x; the crc32 instruction, which reduces it, adds
  * x^32. So the factor is x^(8n - 33) modulo the polynomial:
  */
-enum { LONG_LANE = 2048, SHORT_LANE = 256 };
+enum { LONG_LANE = 2048, SHORT_LANE = 256, THREE_LONG = 3 * LONG_LANE, THREE_SHORT = 3 * SHORT_LANE };
 #define LONG_ONE 0xa51b6135u /* x^(8 x 2048 - 33) */
 #define LONG_TWO 0x82f89c77u /* x^(8 x 4096 - 33) */
 #define SHORT_ONE 0xb9e02b86u /* x^(8 x 256 - 33) */
@@ -41,10 +41,10 @@ TARGET static inline uint64_t three_lanes(uint64_t crc, const uint8_t *place, si
 TARGET uint32_t csf_crc32c_sse42(uint32_t running, const void *data, size_t size) {
   const uint8_t *place = data;
   uint64_t crc = (uint32_t)~running;
-  for (; size >= 3 * LONG_LANE; place += 3 * LONG_LANE, size -= 3 * LONG_LANE) {
+  for (; size >= THREE_LONG; place += THREE_LONG, size -= THREE_LONG) {
     crc = three_lanes(crc, place, LONG_LANE, LONG_ONE, LONG_TWO);
   }
-  for (; size >= 3 * SHORT_LANE; place += 3 * SHORT_LANE, size -= 3 * SHORT_LANE) {
+  for (; size >= THREE_SHORT; place += THREE_SHORT, size -= THREE_SHORT) {
     crc = three_lanes(crc, place, SHORT_LANE, SHORT_ONE, SHORT_TWO);
   }
   for (; size >= 8; place += 8, size -= 8) crc = _mm_crc32_u64(crc, csf_load_u64(place));

@@ -109,7 +109,7 @@ static inline struct key make_key(const uint8_t *text, size_t size, size_t reada
     text = copy;
   }
   const uint8_t *mask = mask_bytes + KEY_BYTES - (size < KEY_BYTES ? size : KEY_BYTES);
-  for (int i = 0; i < KEY_WORDS; i++) key.words[i] = csf_load_u64(text + 8 * i) & csf_load_u64(mask + 8 * i);
+  for (size_t i = 0; i < KEY_WORDS; i++) key.words[i] = csf_load_u64(text + 8 * i) & csf_load_u64(mask + 8 * i);
   return key;
 }
 

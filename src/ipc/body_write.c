@@ -83,7 +83,7 @@ static void write_union_offsets(const struct csf_body_odd *odd, const uint8_t *b
   const uint8_t *offsets = odd->array->buffers[1];
   for (int64_t i = 0; i < odd->n; i++) {
     int64_t row = odd->row + i;
-    csf_store_i32(target + 4 * i, csf_load_i32(offsets + 4 * row) - csf_load_i32(bases + 4 * ids[row]));
+    csf_store_i32(target + 4 * i, csf_load_i32(offsets + 4 * row) - csf_load_i32(bases + 4 * (int64_t)ids[row]));
   }
 }
 

@@ -168,7 +168,7 @@ csf_flatbuf_ref csf_flatbuf_table_end(struct csf_flatbuf *b) {
   csf_store_u16(vtable + 2, (uint16_t)(object - b->table_tail));
   for (int id = 0; id < b->table_size; id++) {
     uint32_t field = b->table_fields[id];
-    csf_store_u16(vtable + 4 + 2 * id, (uint16_t)(field == 0 ? 0 : object - field));
+    csf_store_u16(vtable + 4 + 2 * (size_t)id, (uint16_t)(field == 0 ? 0 : object - field));
   }
   csf_flatbuf_ref vtable_ref = add_vtable(b, vtable, size);
   if (b->status != COLSHUF_OK) return 0;

@@ -128,7 +128,7 @@ static enum colshuf_status verify_vtable(struct verifier *v, size_t place, const
 /* The offset of field id in its table, 0 when absent, checked against the table's inline size. */
 static enum colshuf_status find_field(const struct verifier *v, const struct place_of_table *table, uint32_t id, uint32_t size,
                                       const char *name, uint32_t *out) {
-  *out = 4 + 2 * id < table->vtable_size ? csf_load_u16(v->data + table->vtable + 4 + 2 * id) : 0;
+  *out = 4 + 2 * id < table->vtable_size ? csf_load_u16(v->data + table->vtable + 4 + 2 * (size_t)id) : 0;
   if (*out == 0) return COLSHUF_OK;
   if (*out < 4 || *out + size > table->table_size) {
     return csf_fail(v->err, COLSHUF_CORRUPT, "metadata: field %" PRIu32 " of %s at byte %zu stands at %" PRIu32 "..%" PRIu32

@@ -177,10 +177,10 @@ static csf_flatbuf_ref map_type(struct writer *w, const struct csf_field *field)
 
 static csf_flatbuf_ref union_type(struct writer *w, const struct csf_field *field) {
   int32_t ids[128];
-  for (int32_t i = 0; i < field->n_children; i++) ids[i] = field->type_ids[i];
+  for (int32_t i = 0; i < field->n_children; i++) ids[i] = (int32_t)field->type_ids[i];
   csf_flatbuf_ref type_ids = csf_flatbuf_vector(&w->b, ids, (size_t)field->n_children, 4, 4);
   csf_flatbuf_table_start(&w->b);
-  csf_flatbuf_field_i16(&w->b, UNION_MODE, field->type == CSF_DENSE_UNION, 0);
+  csf_flatbuf_field_i16(&w->b, UNION_MODE, (int16_t)(field->type == CSF_DENSE_UNION), 0);
   csf_flatbuf_field_ref(&w->b, UNION_TYPE_IDS, type_ids);
   return csf_flatbuf_table_end(&w->b);
 }

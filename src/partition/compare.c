@@ -32,7 +32,7 @@ static int compare_bytes(struct csf_span a, struct csf_span b) {
 /* Sixty-four bits of a two's complement number of any width, from bit 64 * word on; beyond the width the sign. */
 static uint64_t decimal_word(const struct csf_column *column, int64_t row, int32_t word) {
   const uint8_t *place = csf_column_value(column, row);
-  if (8 * word < column->width) return csf_load_u64(place + 8 * word);
+  if (8 * word < column->width) return csf_load_u64(place + 8 * (int64_t)word);
   return column->is_signed && (place[column->width - 1] & 0x80) ? UINT64_MAX : 0;
 }
 

@@ -4,7 +4,7 @@
 #include "arrow/array.h"
 
 /* How many slices ahead memory is asked for: enough to hide its delay, few enough for what a core can wait for at a time. */
-enum { AHEAD = 6, LINE = 64 };
+enum { AHEAD = 6, LINE = 64, SHORT_COPY = 16 * LINE };
 
 void csf_sources_init(struct csf_sources *sources, const struct csf_field *root, const struct colshuf_allocator *allocator) {
   *sources = (struct csf_sources){.root = root};
@@ -57,7 +57,7 @@ static inline void copy_lines(uint8_t *to, const uint8_t *from, int64_t size) {
 }
 
 static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size) {
-  if (size <= 16 * LINE) copy_lines(to, from, size);
+  if (size <= SHORT_COPY) copy_lines(to, from, size);
   else memcpy(to, from, (size_t)size);
 }
 

@@ -14,7 +14,8 @@ enum {
   PAGE = 4096,
   SIZES_AHEAD_MIN = 64,     /* two numbers and more */
   SIZES_AHEAD_MAX = 4 << 10,
-  VARINT_MAX = 10
+  VARINT_MAX = 10,
+  VARINT_PAIR = 2 * VARINT_MAX
 };
 
 /* So large that few files stay open, so small that several disks get their share. */
@@ -90,7 +91,7 @@ static size_t put_varint(uint8_t *to, uint64_t value) {
 
 enum colshuf_status csf_spills_end_partition(struct csf_spills *spills, int32_t partition, uint64_t size,
                                              struct colshuf_error *err) {
-  uint8_t bytes[2 * VARINT_MAX];
+  uint8_t bytes[VARINT_PAIR];
   size_t n = put_varint(bytes, (uint64_t)(partition - spills->last_partition));
   n += put_varint(bytes + n, size);
   spills->last_partition = partition;
@@ -141,7 +142,7 @@ static enum colshuf_status next_partition(struct csf_spills *spills, struct csf_
     return COLSHUF_OK;
   }
   uint64_t left = run->sizes_start + run->sizes.size - run->sizes_place;
-  if (left < 2 * VARINT_MAX && run->sizes_place + left < end) CSF_TRY(fill_sizes(spills, run, err));
+  if (left < VARINT_PAIR && run->sizes_place + left < end) CSF_TRY(fill_sizes(spills, run, err));
   bool good = take_varint(run, &gap) && take_varint(run, &size);
   if (!good || gap == 0 || gap >= (uint64_t)(INT32_MAX - (int64_t)run->partition) || size > run->sizes_offset - run->data_place) {
     return csf_fail(err, COLSHUF_CORRUPT, "%s: the list of a spill's partitions at byte %" PRIu64 " was changed",
