@@ -64,6 +64,17 @@ pub struct Block {
     pub body: Buffer,
 }
 
+impl Block {
+    /// As it lies in a file. The number of columns, which no reader needs, is left at 0.
+    pub fn with_header(&self) -> Vec<u8> {
+        let mut bytes = ((HEADER_SIZE - 8 + self.body.len()) as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(self.codec.tag());
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
 pub struct Cell {
     pub name: String,
     pub blocks: Vec<Block>,
@@ -110,7 +121,7 @@ pub fn read_cell(path: &PathBuf) -> Outcome<Cell> {
     })
 }
 
-fn read_block(bytes: &Buffer, at: usize) -> Outcome<(Block, usize)> {
+pub fn read_block(bytes: &Buffer, at: usize) -> Outcome<(Block, usize)> {
     if bytes.len() - at < HEADER_SIZE {
         return Err("truncated header".into());
     }

@@ -16,7 +16,8 @@
 //! block's and not parsed again, the body decompressed into one buffer and sliced, for codec none the input itself sliced.
 //! `raw` runs only the codec, into a buffer that is kept. `--export` adds the hand-over as C Data arrays, as Comet does.
 //!
-//! reduce: Comet's reading side: blocks one by one, batches gathered and concatenated at 8192 rows.
+//! reduce: Comet's reading side: blocks one by one, batches gathered and concatenated at 8192 rows; from memory, then
+//! (`"mode": "files"`) each block from a map output of its own, by its index.
 //!
 //! encode: one block a batch into a vector that is kept. `pre`: the schema message encoded once and replayed, as Comet
 //! writes; `each`: a stream writer per block. `--blocks OUT` also writes the blocks, for others to read.
