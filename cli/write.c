@@ -236,6 +236,10 @@ static int load_bounds(struct job *job) {
   struct input input;
   int code = input_open(NAME, &job->request->bounds, 1, &all, &input);
   if (code != GO_ON) return code;
+  if (input.schema.n_children != job->n_keys) {
+    code = fail_usage(NAME, "--bounds %s has %" PRId64 " columns, --range names %" PRId32, job->request->bounds, input.schema.n_children,
+                      job->n_keys);
+  }
   struct ArrowArray *batches = NULL;
   const struct ArrowArray **pointers = NULL;
   int64_t n = 0;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What goes wrong for somebody new: other formats, packed files, a file's name without its ending, folders that are not there, no index, no right to
 # read or write. Each time one sentence that says what, where and what to do.
+root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/harness.sh"
 "$make_table" plain 3000 >table.arrows
 "$colshuf" convert table.arrows -o table.arrow || exit 1
@@ -123,6 +124,18 @@ expect 2 "one partition too far" "partitions 4 to 4 of 4, which are counted from
 run cat hit.data
 expect 1 "cat of a damaged file sends to verify" "partition 0, block 0 at offset 0"
 check "by name" grep -q '(colshuf verify tells more)$' err
+
+run write table.arrows -o x -n 2 --range id --bounds table.arrow
+expect 2 "bounds of other columns" "--bounds table.arrow has 4 columns, --range names 1"
+no_output "bounds of other columns" x
+
+# The demo's table, where no packages can be put.
+if command -v python3 >/dev/null && ! python3 -c 'import pyarrow' 2>/dev/null; then
+  PIP_NO_INDEX=1 python3 "$root/tools/lineitem" 0.01 x.arrow --venv "$work/good.data/venv" >out 2>err
+  check "a table that cannot be made: exit code" test $? -eq 1
+  check "a table that cannot be made: says what it needs" grep -q '^lineitem: .*the first time it needs' err
+  check "a table that cannot be made: no traceback" sh -c '! grep -q Traceback err'
+fi
 
 # An option that would do nothing is a mistake.
 for pair in "--bounds table.arrow:--range" "--save-bounds b:--range" "--seed 5:--range" "--task-id 3:--round-robin" "--sort-first:--round-robin"; do
