@@ -37,7 +37,8 @@ struct colshuf_map_writer_options {
   struct colshuf_allocator allocator;
   struct colshuf_partitioner_options partitioner;
   struct colshuf_block_encoder_options encoder;
-  uint64_t memory_limit;    /* bytes for everything that the writer holds; 0 = default [256 MiB] */
+  uint64_t memory_limit;    /* bytes for everything that the writer holds; 0 = default [256 MiB]. One row that is larger takes several
+                               times its own size while it is written, and then the limit holds again; its dictionaries, until the next batch */
   uint64_t block_size;      /* raw bytes that make a block; 0 = default [1 MiB]; less when memory is short */
   int64_t block_rows;       /* rows that make a block; 0 = no limit */
   enum colshuf_checksum checksum;

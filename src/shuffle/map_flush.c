@@ -128,6 +128,8 @@ static enum colshuf_status shrink_after_large_rows(struct colshuf_map_writer *wr
   if (!writer->areas.forced) return COLSHUF_OK;
   writer->areas.forced = false;
   csf_areas_trim(&writer->areas);
+  colshuf_block_encoder_free(writer->rows_encoder);
+  writer->rows_encoder = NULL;
   CSF_TRY(csf_crew_shrink(writer, err));
   csf_budget_release_unused(&writer->budget);
   return COLSHUF_OK;

@@ -144,8 +144,8 @@ static enum colshuf_status add_chunks(struct colshuf_map_writer *writer, const s
   writer->areas.forced = true; /* one row may be larger than the limit */
   CSF_TRY(try_chunks(writer, batch, start, n, bytes, &full, err));
   if (full) {
-    return csf_fail(err, COLSHUF_NO_MEMORY, "no memory for %lld rows of %llu bytes, with nothing left to spill", (long long)n,
-                    (unsigned long long)bytes);
+    return csf_fail(err, COLSHUF_NO_MEMORY, "no memory for %lld row%s of %llu bytes, with nothing left to spill", (long long)n,
+                    n == 1 ? "" : "s", (unsigned long long)bytes);
   }
   return csf_map_flush(writer, err);
 }

@@ -70,8 +70,16 @@ bool csf_map_spills_rows(struct colshuf_map_writer *writer) {
   return writer->filled->bytes / count_partitions(writer) < writer->sizes.small_block;
 }
 
+/* Once, at the first run: all have the same groups. */
+static void choose_width(struct colshuf_map_writer *writer) {
+  if (writer->group_width > 0) return;
+  uint64_t groups = writer->filled->bytes / writer->sizes.group_bytes + 1;
+  if (groups > (uint64_t)writer->n_partitions) groups = (uint64_t)writer->n_partitions;
+  writer->group_width = (int32_t)(((uint64_t)writer->n_partitions + groups - 1) / groups);
+}
+
 static enum colshuf_status prepare(struct colshuf_map_writer *writer, struct colshuf_error *err) {
-  if (writer->rows_encoder != NULL) return COLSHUF_OK;
+  choose_width(writer);
   struct colshuf_block_encoder_options options = {.allocator = writer->budget.allocator,
                                                   .codec = COLSHUF_NONE,
                                                   .compat = COLSHUF_COMPAT_ARROW,
@@ -80,10 +88,8 @@ static enum colshuf_status prepare(struct colshuf_map_writer *writer, struct col
   /* Trusted: what the writer took without looking (text that is no UTF-8) it must take again. */
   struct colshuf_block_decoder_options decoding = {
       .allocator = writer->budget.allocator, .trust = COLSHUF_TRUSTED_LOCAL, .pool_size = UINT64_MAX};
-  uint64_t groups = writer->filled->bytes / writer->sizes.group_bytes + 1;
-  if (groups > (uint64_t)writer->n_partitions) groups = (uint64_t)writer->n_partitions;
-  writer->group_width = (int32_t)(((uint64_t)writer->n_partitions + groups - 1) / groups);
-  CSF_TRY(colshuf_block_decoder_new(&decoding, &writer->rows_decoder, err));
+  if (writer->rows_decoder == NULL) CSF_TRY(colshuf_block_decoder_new(&decoding, &writer->rows_decoder, err));
+  if (writer->rows_encoder != NULL) return COLSHUF_OK;
   return colshuf_block_encoder_new(&writer->exported, &options, &writer->rows_encoder, err);
 }
 
