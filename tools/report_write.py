@@ -223,7 +223,8 @@ def document(results):
              machine_line(results.machine), "",
              "## The goals", "", summary(rows) + ".", "", *table(("goal", "found", "bound", ""), marked(rows)),
              "## Codecs and limits", "", *time_table(results, limits),
-             "## Threads that encode in the background", "", "Not pinned; the parts overlap, so that their times add up to more than the whole.", "",
+             "## Threads that encode in the background", "", "Not pinned; 0 is pinned, as above. What is spilled is encoded and written while the caller reads and routes the next batches, so that the parts add up to "
+             "more than the whole, which is what the caller waits for.", "",
              *time_table(results, threads),
              "## Partitions", "", *time_table(results, [("lz4", 256, n, 0) for n in PARTITIONS]),
              "## Ballista's sort-shuffle writer", "", "The same batches, codec and partitions, input held in memory (its resident memory holds it too).", "",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each path of the map writer leaves is read back by others: every block by the real Comet, index and checksums by Spark's own
 IndexShuffleBlockResolver and ShuffleChecksumUtils; and by colshuf verify. The paths: rows as they are, offsets as lengths, dictionaries, blocks spilled, rows
-spilled (many partitions), threads that compress; each in every codec.
+spilled (many partitions), threads that compress; each in every codec; and runs spilled while later rows were routed.
 """
 import json
 import os
@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CODECS = ("none", "lz4", "zstd", "snappy")
 CHECKSUMS = ("adler32", "crc32", "crc32c", "none")
 N_ROWS = 40_000
+TIMES = 8
 PLAIN = ["--no-dictionary", "--offsets", "plain"]
 # name, partitions, options, whether memory is the least that is enough
 PATHS = (
@@ -86,6 +87,19 @@ def threads_change_nothing(source, scratch):
         assert alone.read() == together.read()
 
 
+def write_behind(source, scratch, outputs):
+    """Runs that were spilled while later rows were routed; the same bytes as without."""
+    for threads in (0, 2):
+        output = os.path.join(scratch, f"behind-{threads}-lz4")
+        figures = json.loads(colshuf("write", *[source] * TIMES, "-o", output, "-n", 5, "--hash", "id", "--codec", "lz4", "--checksum", "crc32", "--json",
+                                     "--memory-limit", "16M", "--block-size", "32K", "--threads", threads))
+        assert figures["spills"] > 1, f"{figures['spills']} spills"
+        outputs.append(output + ".data")
+    with open(outputs[0], "rb") as alone, open(outputs[1], "rb") as behind:
+        assert alone.read() == behind.read()
+    colshuf("verify", outputs[1])
+
+
 def run_peer(program, outputs):
     peers = os.environ.get("COLSHUF_PEERS", "build/peers")
     if not os.path.exists(os.path.join(peers, ".ready")):
@@ -128,6 +142,10 @@ def main():
             for codec in CODECS:
                 suite.check(f"{path[0]} {codec} is written and verified", write, source, scratch, path[0], codec, path, outputs)
         suite.check("threads change nothing", threads_change_nothing, source, scratch)
+        behind = []
+        suite.check("rows spilled behind the caller are written and verified", write_behind, source, scratch, behind)
+        suite.check("Comet reads what was spilled behind the caller", comet_reads_all, behind[1:], sorted(canon.rows(table) * TIMES))
+        suite.check("Spark reads its index and checksums", spark_reads_all, behind[1:])
         suite.check(f"Comet reads all {len(outputs)}", comet_reads_all, outputs, sorted(canon.rows(table)))
         suite.check(f"Spark reads index and checksums of all {len(outputs)}", spark_reads_all, outputs)
     suite.finish()
