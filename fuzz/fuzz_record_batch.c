@@ -19,6 +19,9 @@ static const char *const schemas[] = {
     "a: run_end_encoded<int32, utf8>",
     "a: dense_union<0: int32, 5: utf8>, b: sparse_union<1: int8, 2: bool>",
     "a: list_view<int32>, b: large_list<utf8>",
+    "a: dictionary<int8, list<utf8_view>>, b: dictionary<int8, bool>",
+    "a: dictionary<int8, struct<x: dictionary<int8, int8>, y: large_list<null>>>",
+    "a: dictionary<int16, dense_union<0=x: int32, 5=y: utf8>>, b: dictionary<uint8, run_end_encoded<int16, int8>>",
 };
 enum { N_SCHEMAS = sizeof schemas / sizeof schemas[0], MOST = 24 };
 
@@ -108,6 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   test_schema_append(&stream, schema);
   for (int i = 0; i < (how >> 2 & 3); i++) append_message(&in, &stream, true);
   append_message(&in, &stream, false);
+  if ((how & 32) != 0) { /* what was read stays as it was when more values come */
+    append_message(&in, &stream, true);
+    append_message(&in, &stream, false);
+  }
   test_end_append(&stream);
   struct fuzz_memory memory = {.data = stream.data, .size = stream.size};
   struct colshuf_input input = {.read = fuzz_read, .ctx = &memory};
