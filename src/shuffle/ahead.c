@@ -21,7 +21,8 @@ struct csf_ahead {
   pthread_cond_t submitted, decoded;
   bool stopping;
   uint64_t first, started, next;
-  uint64_t weight;
+  uint64_t weight; /* of all that are submitted; what it was found to be, of those decoded */
+  uint64_t most;
   int n_workers;
   size_t n_places;
   bool *done; /* one for each place */
@@ -29,19 +30,34 @@ struct csf_ahead {
   struct worker workers[CSF_MOST_THREADS];
 };
 
+/* Blocks can become larger than was thought: then only the oldest goes on, which is waited for. */
+static bool may_decode(const struct csf_ahead *ahead) {
+  if (ahead->started == ahead->next) return false;
+  return ahead->started == ahead->first || ahead->weight <= ahead->most;
+}
+
+static void finish(struct csf_ahead *ahead, size_t place) {
+  struct csf_job *job = &ahead->jobs[place];
+  if (job->decoded_size > job->weight) {
+    ahead->weight += job->decoded_size - job->weight;
+    job->weight = job->decoded_size;
+  }
+  ahead->done[place] = true;
+  pthread_cond_signal(&ahead->decoded);
+}
+
 static void *work(void *ctx) {
   struct worker *worker = ctx;
   struct csf_ahead *ahead = worker->ahead;
   pthread_mutex_lock(&ahead->lock);
   for (;;) {
-    while (ahead->started == ahead->next && !ahead->stopping) pthread_cond_wait(&ahead->submitted, &ahead->lock);
+    while (!may_decode(ahead) && !ahead->stopping) pthread_cond_wait(&ahead->submitted, &ahead->lock);
     if (ahead->stopping) break;
     size_t place = ahead->started++ % ahead->n_places;
     pthread_mutex_unlock(&ahead->lock);
     csf_job_decode(worker->decoder, &ahead->jobs[place]);
     pthread_mutex_lock(&ahead->lock);
-    ahead->done[place] = true;
-    pthread_cond_signal(&ahead->decoded);
+    finish(ahead, place);
   }
   pthread_mutex_unlock(&ahead->lock);
   return NULL;
@@ -74,11 +90,13 @@ static enum colshuf_status build(struct csf_ahead *ahead, int n_threads, const s
 }
 
 enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_decoder_options *options,
-                                  struct csf_column_set columns, struct csf_ahead **out, struct colshuf_error *err) {
+                                  struct csf_column_set columns, uint64_t most, struct csf_ahead **out,
+                                  struct colshuf_error *err) {
   struct colshuf_allocator allocator = csf_allocator(&options->allocator);
   struct csf_ahead *ahead = csf_alloc_zero(&allocator, sizeof *ahead);
   if (ahead == NULL) return csf_fail_memory(err, sizeof *ahead);
   ahead->allocator = allocator;
+  ahead->most = most;
   ahead->n_places = 2 * (size_t)n_threads + 2;
   pthread_mutex_init(&ahead->lock, NULL);
   pthread_cond_init(&ahead->submitted, NULL);
@@ -125,16 +143,19 @@ struct csf_job *csf_ahead_claim(struct csf_ahead *ahead) {
 }
 
 void csf_ahead_submit(struct csf_ahead *ahead) {
-  ahead->weight += ahead->jobs[ahead->next % ahead->n_places].weight;
   pthread_mutex_lock(&ahead->lock);
+  ahead->weight += ahead->jobs[ahead->next % ahead->n_places].weight;
   ahead->done[ahead->next % ahead->n_places] = false;
   ahead->next++;
   pthread_cond_signal(&ahead->submitted);
   pthread_mutex_unlock(&ahead->lock);
 }
 
-uint64_t csf_ahead_weight(const struct csf_ahead *ahead) {
-  return ahead->weight;
+uint64_t csf_ahead_weight(struct csf_ahead *ahead) {
+  pthread_mutex_lock(&ahead->lock);
+  uint64_t weight = ahead->weight;
+  pthread_mutex_unlock(&ahead->lock);
+  return weight;
 }
 
 struct csf_job *csf_ahead_take(struct csf_ahead *ahead) {
@@ -146,8 +167,21 @@ struct csf_job *csf_ahead_take(struct csf_ahead *ahead) {
   return &ahead->jobs[place];
 }
 
+/* Memory that a large block has passed through is not kept in each place that it came to. Bytes of jobs are the reader's alone. */
+static void trim(struct csf_ahead *ahead, struct csf_job *job) {
+  uint64_t held = 0;
+  if (job->bytes.capacity <= ahead->most / ahead->n_places) return;
+  for (size_t i = 0; i < ahead->n_places; i++) held += ahead->jobs[i].bytes.capacity;
+  if (held > ahead->most) csf_buffer_clear(&job->bytes);
+}
+
 void csf_ahead_give_back(struct csf_ahead *ahead, struct csf_job *job) {
-  ahead->weight -= job->weight;
+  uint64_t weight = job->weight;
   csf_job_clear(job);
+  trim(ahead, job);
+  pthread_mutex_lock(&ahead->lock);
+  ahead->weight -= weight;
   ahead->first++;
+  pthread_cond_broadcast(&ahead->submitted);
+  pthread_mutex_unlock(&ahead->lock);
 }

@@ -11,11 +11,12 @@
 struct csf_ahead;
 
 /*
- * n_threads: CSF_MOST_THREADS at most. options and wanted are for the decoder of each thread. Errors: IO (no thread can be made),
+ * n_threads: CSF_MOST_THREADS at most. options and columns are for the decoder of each thread. most: weight above which no further job is
+ * decoded but the oldest one, whatever was submitted. Errors: IO (no thread can be made),
  * NO_MEMORY, those of a decoder.
  */
 enum colshuf_status csf_ahead_new(int n_threads, const struct colshuf_block_decoder_options *options,
-                                  struct csf_column_set columns, struct csf_ahead **out,
+                                  struct csf_column_set columns, uint64_t most, struct csf_ahead **out,
                                   struct colshuf_error *err) COLSHUF_MUST_USE;
 void csf_ahead_free(struct csf_ahead *ahead); /* drops what was not taken; NULL is fine */
 
@@ -26,7 +27,7 @@ struct csf_job *csf_ahead_claim(struct csf_ahead *ahead);
 void csf_ahead_submit(struct csf_ahead *ahead);
 
 /* The weight of all that is on its way. */
-uint64_t csf_ahead_weight(const struct csf_ahead *ahead);
+uint64_t csf_ahead_weight(struct csf_ahead *ahead);
 
 /* The oldest job, decoded: waits for it. NULL when none was submitted. The caller takes its batch and schema, and gives it
  * back. */

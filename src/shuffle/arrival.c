@@ -13,6 +13,7 @@ struct worker {
   struct csf_fetcher fetcher;
   struct colshuf_block_decoder *decoder;
   struct csf_job *job; /* being made */
+  size_t window_size;  /* memory of the fetcher's window, as counted */
   pthread_t thread;
 };
 
@@ -24,8 +25,9 @@ struct csf_arrival {
   pthread_cond_t arrived;
   bool stopping;
   uint64_t most, weight; /* of all jobs that are not free */
-  uint64_t usual;        /* weight of one, at least */
-  int n_workers, n_working;
+  uint64_t usual;        /* weight of one, at least; 0 = none was decoded yet */
+  uint64_t windows;      /* memory of all windows */
+  int n_workers, n_working, n_decoding;
   size_t n_places, n_free, n_ready;
   struct csf_job *jobs;
   struct csf_job **free_jobs;
@@ -47,10 +49,8 @@ static struct csf_job *claim(struct csf_arrival *arrival) {
  * Waits till a block of this size may be read: one is always let through, lest nobody ever goes on. A job has one place: what it
  * reserved for a block that came to nothing is given back.
  */
-static void reserve(void *ctx, size_t size) {
-  struct worker *worker = ctx;
+static void reserve_locked(struct worker *worker, size_t size) {
   struct csf_arrival *arrival = worker->arrival;
-  pthread_mutex_lock(&arrival->lock);
   if (worker->job->weight > 0) pthread_cond_broadcast(&arrival->room);
   arrival->weight -= worker->job->weight;
   uint64_t weight = size > arrival->usual ? size : arrival->usual;
@@ -60,7 +60,58 @@ static void reserve(void *ctx, size_t size) {
   }
   worker->job->weight = weight;
   arrival->weight += weight;
+}
+
+static void reserve(void *ctx, size_t size) {
+  struct worker *worker = ctx;
+  pthread_mutex_lock(&worker->arrival->lock);
+  reserve_locked(worker, size);
+  pthread_mutex_unlock(&worker->arrival->lock);
+}
+
+/*
+ * What blocks become is not known before one of them is decoded: the first one is so alone (it is not read alone, since its source may be
+ * slow). By now it may also be known that there is less room than was thought.
+ */
+static void begin_decoding(struct worker *worker, struct csf_job *job) {
+  struct csf_arrival *arrival = worker->arrival;
+  pthread_mutex_lock(&arrival->lock);
+  while (arrival->usual == 0 && arrival->n_decoding > 0 && !arrival->stopping) pthread_cond_wait(&arrival->room, &arrival->lock);
+  if (arrival->usual > job->weight) reserve_locked(worker, job->size);
+  arrival->n_decoding++;
   pthread_mutex_unlock(&arrival->lock);
+}
+
+static void end_decoding(struct worker *worker, struct csf_job *job) {
+  struct csf_arrival *arrival = worker->arrival;
+  pthread_mutex_lock(&arrival->lock);
+  if (arrival->usual == 0) pthread_cond_broadcast(&arrival->room);
+  arrival->usual = csf_expect_size(arrival->usual, job->decoded_size);
+  if (job->decoded_size > job->weight) {
+    arrival->weight += job->decoded_size - job->weight;
+    job->weight = job->decoded_size;
+  }
+  arrival->n_decoding--;
+  pthread_mutex_unlock(&arrival->lock);
+}
+
+static bool count_window(struct worker *worker) {
+  struct csf_arrival *arrival = worker->arrival;
+  size_t size = worker->fetcher.window.capacity;
+  if (size == worker->window_size) return false;
+  pthread_mutex_lock(&arrival->lock);
+  arrival->windows = arrival->windows - worker->window_size + size;
+  worker->window_size = size;
+  bool too_much = arrival->windows > arrival->most && size > arrival->most / (uint64_t)arrival->n_places;
+  pthread_mutex_unlock(&arrival->lock);
+  return too_much;
+}
+
+/* Memory that a large block has passed through is not kept by each thread that met one. */
+static void trim_window(struct worker *worker) {
+  if (!count_window(worker)) return;
+  csf_fetcher_trim(&worker->fetcher);
+  count_window(worker);
 }
 
 static void hand_in(struct csf_arrival *arrival, struct csf_job *job) {
@@ -75,13 +126,16 @@ static bool make_job(struct worker *worker, struct csf_job *job) {
   worker->job = job;
   job->status = csf_fetch_job(&worker->fetcher, job, &job->err);
   if (!job->is_loaded) return false;
+  begin_decoding(worker, job);
   csf_job_decode(worker->decoder, job);
+  end_decoding(worker, job);
   struct colshuf_error err;
   enum colshuf_status status = csf_fetch_learn(&worker->fetcher, job, &err);
   if (status != COLSHUF_OK) {
     job->status = status;
     job->err = err;
   }
+  trim_window(worker);
   return job->status == COLSHUF_OK || csf_fetch_skips(&worker->fetcher, job->status);
 }
 
@@ -225,12 +279,11 @@ struct csf_job *csf_arrival_take(struct csf_arrival *arrival, const int *cancell
   return job;
 }
 
-void csf_arrival_give_back(struct csf_arrival *arrival, struct csf_job *job, uint64_t usual) {
+void csf_arrival_give_back(struct csf_arrival *arrival, struct csf_job *job) {
   uint64_t weight = job->weight;
   csf_job_clear(job);
   pthread_mutex_lock(&arrival->lock);
   arrival->weight -= weight;
-  arrival->usual = usual;
   arrival->free_jobs[arrival->n_free++] = job;
   pthread_cond_broadcast(&arrival->room);
   pthread_mutex_unlock(&arrival->lock);

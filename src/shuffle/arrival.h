@@ -23,10 +23,9 @@ void csf_arrival_free(struct csf_arrival *arrival); /* waits for reads that have
 
 /*
  * The job that arrived first, decoded or failed: waits for it, in vain once *cancelled (may be NULL) is not 0. NULL then, or at the end
- * of all sources; a job that is not loaded has nothing but counts, or a failure. The caller takes what it wants of it and gives it back,
- * with the bytes that the next one will take, about, decoded.
+ * of all sources; a job that is not loaded has nothing but counts, or a failure. The caller takes what it wants of it and gives it back.
  */
 struct csf_job *csf_arrival_take(struct csf_arrival *arrival, const int *cancelled);
-void csf_arrival_give_back(struct csf_arrival *arrival, struct csf_job *job, uint64_t usual);
+void csf_arrival_give_back(struct csf_arrival *arrival, struct csf_job *job);
 
 #endif

@@ -29,11 +29,10 @@ static uint64_t data_bytes(const struct csf_field *field, const struct ArrowArra
   }
 }
 
-/* About what a decoded array takes: its offset is 0. */
-static uint64_t array_bytes(const struct csf_field *field, const struct ArrowArray *array) {
+uint64_t csf_decoded_bytes(const struct csf_field *field, const struct ArrowArray *array) {
   uint64_t size = sizeof *array + (uint64_t)array->length / 8 + data_bytes(field, array);
-  for (int32_t c = 0; c < field->n_children; c++) size += array_bytes(&field->children[c], array->children[c]);
-  if (field->dictionary != NULL) size += array_bytes(field->dictionary, array->dictionary);
+  for (int32_t c = 0; c < field->n_children; c++) size += csf_decoded_bytes(&field->children[c], array->children[c]);
+  if (field->dictionary != NULL) size += csf_decoded_bytes(field->dictionary, array->dictionary);
   return size;
 }
 
@@ -75,7 +74,7 @@ static void drop(struct csf_waiting *waiting, struct csf_waiting_block *block) {
 
 static void count(struct csf_waiting *waiting, const struct csf_field *root, const struct ArrowArray *batch) {
   waiting->n_rows += batch->length;
-  waiting->n_bytes += array_bytes(root, batch);
+  waiting->n_bytes += csf_decoded_bytes(root, batch);
 }
 
 /* Whether a block can be appended to what grows, or could be if that began with the one block that waits. */
@@ -141,7 +140,6 @@ static enum colshuf_status check_nulls(const struct csf_waiting *waiting, const 
 enum colshuf_status csf_waiting_add(struct csf_waiting *waiting, struct ArrowArray *batch, struct csf_block_fit *fit,
                                     bool is_borrowed, struct colshuf_error *err) {
   enum colshuf_status status = COLSHUF_LIMIT;
-  waiting->added = array_bytes(&fit->schema->root, batch);
   if (fit->recheck) CSF_TRY(check_nulls(waiting, batch, fit, err));
   if (can_append(waiting, batch, fit)) status = append(waiting, batch, err);
   if (status == COLSHUF_OK) {

@@ -24,13 +24,15 @@ struct csf_waiting {
   size_t capacity;
   int64_t n_rows;
   uint64_t n_bytes; /* about what the batches hold */
-  uint64_t added;   /* and what the one added last did by itself */
   uint64_t max_made; /* bytes of one batch handed out, as far as they are copied */
 };
 
 /* Ready for blocks that fit schema; target_rows or target_bytes, whichever comes first, are handed out at a time, about. */
 void csf_waiting_init(struct csf_waiting *waiting, const struct csf_read_schema *schema, int64_t target_rows,
                       uint64_t target_bytes);
+
+/* About what a decoded array takes: its offset is 0. */
+uint64_t csf_decoded_bytes(const struct csf_field *field, const struct ArrowArray *array);
 
 static inline bool csf_waiting_any(const struct csf_waiting *waiting) {
   return waiting->n_rows > 0;

@@ -3,6 +3,7 @@
 
 #include "block/decoder.h"
 #include "shuffle/clock.h"
+#include "shuffle/coalesce.h"
 
 /* Plain blocks above this size are read in place; below it a copy is cheap, and the block is likely to be joined. */
 enum { DEFER_ABOVE = 1 << 16 };
@@ -13,7 +14,9 @@ void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job) 
   job->status = job->is_borrowed /* and so joined */
                     ? csf_block_decoder_decode_to_copy(decoder, job->data, job->size, owner, &job->batch, &job->err)
                     : colshuf_block_decoder_decode(decoder, job->data, job->size, owner, &consumed, NULL, &job->batch, &job->err);
-  if (job->status == COLSHUF_OK) job->schema = csf_schema_retain(csf_block_decoder_schema(decoder));
+  if (job->status != COLSHUF_OK) return;
+  job->schema = csf_schema_retain(csf_block_decoder_schema(decoder));
+  job->decoded_size = csf_decoded_bytes(&job->schema->root, &job->batch);
 }
 
 void csf_job_clear(struct csf_job *job) {
@@ -34,6 +37,11 @@ void csf_fetcher_clear(struct csf_fetcher *fetcher) {
   if (fetcher->is_open) csf_source_close(&fetcher->source);
   fetcher->is_open = false;
   csf_buffer_clear(&fetcher->window);
+}
+
+void csf_fetcher_trim(struct csf_fetcher *fetcher) {
+  if (fetcher->is_open) csf_source_trim(&fetcher->source);
+  else csf_buffer_clear(&fetcher->window);
 }
 
 static enum colshuf_status open_source(struct csf_fetcher *f, int32_t number, struct colshuf_error *err) {

@@ -32,7 +32,14 @@ struct csf_job {
   struct colshuf_error err;
   struct ArrowArray batch;   /* release NULL = none */
   struct csf_schema *schema; /* retained; NULL = none */
+  uint64_t decoded_size;     /* of batch, about; 0 = none */
 };
+
+/* What the next block will take, decoded, by what the last ones did: as much as they, until that is long ago. 0 = not known. */
+static inline uint64_t csf_expect_size(uint64_t usual, uint64_t size) {
+  uint64_t less = usual - usual / 8;
+  return size > less ? size : less;
+}
 
 /* Decodes a job whose bytes are there; frees all that a job has but the memory of its bytes. */
 void csf_job_decode(struct colshuf_block_decoder *decoder, struct csf_job *job);
@@ -62,6 +69,8 @@ struct csf_fetcher {
 
 /* batches: whose memory large plain blocks are read into; columns: the decoder's. */
 void csf_fetcher_init(struct csf_fetcher *fetcher, const struct colshuf_allocator *batches, struct csf_column_set columns);
+/* Memory that large blocks left behind is given back, but for bytes read ahead. */
+void csf_fetcher_trim(struct csf_fetcher *fetcher);
 void csf_fetcher_clear(struct csf_fetcher *fetcher); /* all zero is fine */
 
 /*

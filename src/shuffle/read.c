@@ -186,7 +186,7 @@ static enum colshuf_status build_threads(struct csf_reader *r, const struct cols
   /* Which block spoiled the checksum of a partition is known in time only when whoever fetches decodes. */
   if (r->options.skip_corrupt && r->options.verify_checksums) return COLSHUF_OK;
   r->fetcher.is_handed_on = true;
-  return csf_ahead_new(r->options.threads, decoder, r->wanted, &r->ahead, err);
+  return csf_ahead_new(r->options.threads, decoder, r->wanted, r->memory_limit / 4, &r->ahead, err);
 }
 
 static enum colshuf_status build(struct csf_reader *r, const struct colshuf_source *sources, int32_t n_sources,

@@ -42,7 +42,7 @@ static enum colshuf_status keep_batch(struct csf_reader *r, struct csf_job *job,
   uint64_t n_rows = (uint64_t)job->batch.length;
   if (n_rows > 0) status = csf_waiting_add(&r->waiting, &job->batch, fit, job->is_borrowed, err);
   if (status == COLSHUF_OK) r->metrics->rows += n_rows;
-  r->usual_size = r->waiting.added;
+  r->usual_size = csf_expect_size(r->usual_size, job->decoded_size);
   if (job->batch.release != NULL) csf_block_fit_release(&r->schema, fit); /* nobody took it */
   return status;
 }
@@ -91,7 +91,8 @@ static enum colshuf_status read_one(struct csf_reader *r, struct colshuf_error *
 /* Keeps the threads busy, within the limit for reading ahead. */
 static void fetch_ahead(struct csf_reader *r) {
   bool none = csf_ahead_weight(r->ahead) == 0; /* one is always let through */
-  while (!r->fetched_all && (none || csf_ahead_weight(r->ahead) + r->usual_size <= r->memory_limit / 4)) {
+  /* What blocks become is not known before the first one is decoded: till then there is one alone. */
+  while (!r->fetched_all && (none || r->usual_size > 0) && (none || csf_ahead_weight(r->ahead) + r->usual_size <= r->memory_limit / 4)) {
     struct csf_job *job = csf_ahead_claim(r->ahead);
     if (job == NULL) return;
     enum colshuf_status status = csf_fetch_job(&r->fetcher, job, &r->fetch_err);
@@ -147,7 +148,7 @@ static enum colshuf_status read_arrived(struct csf_reader *r, struct colshuf_err
   r->ended = job == NULL;
   if (r->ended) return COLSHUF_OK;
   enum colshuf_status status = take_arrived(r, job, err);
-  csf_arrival_give_back(r->arrival, job, r->usual_size);
+  csf_arrival_give_back(r->arrival, job);
   r->metrics->coalesce_ns += csf_now_ns() - taken;
   return status;
 }

@@ -25,7 +25,7 @@ struct csf_reader {
   struct csf_waiting waiting;
   struct csf_block_fit *fits[CSF_READ_FITS]; /* of the schemas met last */
   uint64_t memory_limit;
-  uint64_t usual_size;            /* bytes of the batch decoded last: what the next will take */
+  uint64_t usual_size;            /* what the next block will take, decoded: csf_expect_size */
   bool fetched_all;               /* the sources have no more */
   struct colshuf_error fetch_err; /* status: they ended with this; told behind the blocks that came before */
   bool ended;                     /* no more blocks */

@@ -153,7 +153,9 @@ static enum colshuf_status fill_from_input(struct csf_source *source, uint64_t o
   CSF_TRY(move_window(source, offset, INPUT_STEP, err));
   while (window->size < size && !source->ended) {
     if (window->size == window->capacity) CSF_TRY(csf_buffer_reserve(window, 2 * window->capacity, err));
-    size_t room = window->capacity - window->size;
+    size_t room = window->capacity - window->size, missing = size - window->size;
+    if (missing < INPUT_STEP) missing = INPUT_STEP; /* a window that was large once is no reason to read that far ahead */
+    if (room > missing) room = missing;
     int64_t n = source->input.read(source->input.ctx, window->data + window->size, room);
     if (n == -EINTR) continue;
     if (n < 0) return csf_fail_errno(err, (int)-n, "reading failed at byte %" PRIu64, offset + window->size);
@@ -288,6 +290,17 @@ enum colshuf_status csf_source_read_at(struct csf_source *source, uint64_t offse
     size -= n;
   }
   return size == 0 ? COLSHUF_OK : csf_pread_all(source->fd, source->name, offset, out, size, err);
+}
+
+void csf_source_trim(struct csf_source *source) {
+  struct csf_buffer *window = source->window, smaller;
+  uint64_t end = source->window_start + window->size;
+  size_t left = source->offset >= source->window_start && source->offset < end ? (size_t)(end - source->offset) : 0;
+  csf_buffer_init(&smaller, &window->allocator);
+  if (csf_buffer_append(&smaller, window->data + (window->size - left), left, NULL) != COLSHUF_OK) return; /* then it stays */
+  csf_buffer_clear(window);
+  *window = smaller;
+  source->window_start = source->offset;
 }
 
 void csf_source_forgive(struct csf_source *source) {

@@ -87,6 +87,9 @@ void csf_source_skip(struct csf_source *source);
 enum colshuf_status csf_source_read_at(struct csf_source *source, uint64_t offset, uint8_t *out, size_t size,
                                        struct colshuf_error *err) COLSHUF_MUST_USE;
 
+/* The window becomes as small as what it has of the next blocks; the data of the last one is not good any more. */
+void csf_source_trim(struct csf_source *source);
+
 /* From now on nothing is compared in this partition: what is wrong with it is known. */
 void csf_source_forgive(struct csf_source *source);
 
